@@ -149,7 +149,6 @@ impl Inner {
         };
         hosts::check(&self.hosts, &address)?;
         let _turn = self.turns.take(subject, request.id.as_ref()).await;
-        let said = |what: String| format!("{name} at {address}: {what}");
         let policy = subject::read(subject, request.id.as_ref());
         let limit = self.timeout.min(policy.interval);
         let deadline = Instant::now() + limit;
@@ -166,13 +165,11 @@ impl Inner {
                 }
             }
         };
-        match timeout_at(deadline, call).await {
-            Ok(result) => result.map_err(said),
-            Err(_) => {
-                let limit = humantime::format_duration(limit);
-                Err(said(format!("no answer within {limit}")))
-            }
-        }
+        let result = timeout_at(deadline, call).await.unwrap_or_else(|_| {
+            let limit = humantime::format_duration(limit);
+            Err(format!("no answer within {limit}"))
+        });
+        result.map_err(|what| format!("{name} at {address}: {what}"))
     }
 
     /// The token that the check names, if it may be sent to this address.

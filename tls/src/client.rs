@@ -82,6 +82,10 @@ impl Connector {
 
     /// As [`Self::default`], for connections with this protocol.
     #[must_use]
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "without files there is nothing that could be wrong"
+    )]
     pub fn of_system(protocol: Protocol) -> Self {
         Self::speaking(Files::default(), protocol).expect("there are no files to read")
     }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use nodewise_proto::v1::measurement;
 use serde::Deserialize;
 use serde_json::{Number, Value, json};
@@ -153,6 +152,7 @@ fn number(text: &str, metric: &str) -> Result<Value, String> {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use http::StatusCode;
 
     use super::*;

@@ -59,21 +59,14 @@ impl<A: Actuator> Context<'_, A> {
 
     /// The patch with which the plan writes the status of a RolloutPolicy. Empty if it does not.
     fn status_patch(&self, policy_uid: &str) -> Bytes {
-        let patches = self.plan.actions().filter_map(|action| match &action.kind {
-            Some(Kind::PatchObject(patch)) => Some(patch),
-            _ => None,
+        let mut patches = self.plan.actions().filter_map(|action| {
+            let Some(Kind::PatchObject(patch)) = &action.kind else {
+                return None;
+            };
+            let object = patch.object.as_ref()?;
+            (object.uid == policy_uid).then(|| patch.patch.clone())
         });
-        let of_policy = |patch: &&Box<v1::PatchObject>| {
-            patch
-                .object
-                .as_ref()
-                .is_some_and(|object| object.uid == policy_uid)
-        };
-        let mut patches = patches.filter(of_policy);
-        patches
-            .next()
-            .map(|patch| patch.patch.clone())
-            .unwrap_or_default()
+        patches.next().unwrap_or_default()
     }
 
     /// The RolloutPolicy that an action patches.
