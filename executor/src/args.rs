@@ -9,6 +9,7 @@ use nodewise_proto::v1;
 use nodewise_runtime::{apply::DEFAULT_CONCURRENCY, lead::Timing, trace::DEFAULT_TRACED_CALLS};
 use nodewise_telemetry::LogFormat;
 
+use crate::analysis::{self, hosts::AllowedHost};
 use crate::config::{Config, ConfigError, ControllerConfig};
 use crate::controllers::{Controller, Entry, ModeEntry, is_enabled, mode_of};
 
@@ -197,6 +198,30 @@ pub struct Args {
           value_parser = humantime::parse_duration)]
     pub drain_timeout: Duration,
 
+    /// Host that checks of RolloutPolicies may ask, as `HOST` (every port of it) or `HOST:PORT`; `HOST[:PORT]=CREDENTIAL` also allows
+    /// to send it the token in the file CREDENTIAL of --analysis-credentials, over TLS or on loopback only. Whoever writes a policy
+    /// chooses what such a host is asked. Repeat the flag or separate hosts with commas for more [default: none]
+    #[arg(
+        long,
+        env = "NODEWISE_ANALYSIS_HOST",
+        value_delimiter = ',',
+        value_name = "HOST"
+    )]
+    pub analysis_host: Vec<AllowedHost>,
+
+    /// Timeout of one call to such a host; the interval of the check bounds it as well
+    #[arg(long, env = "NODEWISE_ANALYSIS_TIMEOUT", default_value = "10s", value_name = "DURATION",
+          value_parser = humantime::parse_duration)]
+    pub analysis_timeout: Duration,
+
+    /// Folder with a file for each credential that --analysis-host names: a bearer token, which is read for each call
+    #[arg(long, env = "NODEWISE_ANALYSIS_CREDENTIALS", value_name = "DIR")]
+    pub analysis_credentials: Option<PathBuf>,
+
+    /// File with the certificate authorities of such hosts [default: those of the system; the images have none]
+    #[arg(long, env = "NODEWISE_ANALYSIS_CA", value_name = "FILE")]
+    pub analysis_ca: Option<PathBuf>,
+
     /// Address of /healthz, /readyz and /metrics; port 0 picks a free port, which is logged
     #[arg(
         long,
@@ -270,6 +295,12 @@ impl Args {
             traced_calls: self.trace_calls,
             trace_annotations: self.trace_annotations,
             drain_timeout: self.drain_timeout,
+            analysis: analysis::Settings {
+                hosts: self.analysis_host.clone(),
+                timeout: self.analysis_timeout,
+                credentials: self.analysis_credentials.clone(),
+                authorities: self.analysis_ca.clone(),
+            },
         };
         config.validate()
     }
@@ -427,6 +458,34 @@ mod tests {
         // The size of a burst, as in the Go and Python clients.
         let of_library = nodewise_runtime::apply::Options::default().concurrency;
         assert_eq!((config.concurrent_writes, of_library), (250, 250));
+    }
+
+    // L-32: nobody is asked without the operator's word.
+    #[test]
+    fn hosts_of_the_analysis() {
+        let defaults = config(&[]).expect("valid").analysis;
+        assert_eq!(
+            (defaults.hosts, defaults.timeout),
+            (vec![], Duration::from_secs(10))
+        );
+        let flags = [
+            "--analysis-host=prometheus:9090=prom,checks",
+            "--analysis-host=[::1]:80",
+        ];
+        let error = config(&flags).expect_err("no folder");
+        assert!(error.to_string().contains("\"prom\""), "{error}");
+        let given = config(&[flags[0], flags[1], "--analysis-credentials=/credentials"]).expect("valid");
+        let shown = given.to_json();
+        let hosts = r#""analysisHosts":["prometheus:9090","checks","[::1]:80"]"#;
+        assert!(shown.contains(hosts), "{shown}");
+        let many = format!("--analysis-host={}", vec!["a"; 101].join(","));
+        for (flag, part) in [
+            (&*many, "101 hosts"),
+            ("--analysis-timeout=0s", "--analysis-timeout"),
+        ] {
+            let error = config(&[flag]).expect_err(flag).to_string();
+            assert!(error.contains(part), "{error}");
+        }
     }
 
     #[test]

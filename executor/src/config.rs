@@ -8,6 +8,7 @@ use nodewise_proto::v1;
 use nodewise_runtime::lead::{Timing, TimingError};
 use serde_json::json;
 
+use crate::analysis;
 use crate::controllers::Controller;
 pub use crate::mode::Mode;
 
@@ -53,6 +54,8 @@ pub struct Config {
     pub trace_annotations: bool,
     /// Maximum time from the request to stop until the work under way has ended.
     pub drain_timeout: Duration,
+    /// Whom the executor may call for the analysis of RolloutPolicies, and how.
+    pub analysis: analysis::Settings,
 }
 
 /// A controller to run.
@@ -113,6 +116,14 @@ pub enum ConfigError {
     /// With a timeout of zero every call would fail.
     #[error("{0} must be longer than zero")]
     ZeroTimeout(&'static str),
+    /// A snapshot has no room for more.
+    #[error("{0} hosts are given with --analysis-host, and at most {most} are taken", most = analysis::MOST_HOSTS)]
+    TooManyHosts(usize),
+    /// A credential cannot be found.
+    #[error(
+        "--analysis-host names the credential {0:?}: say with --analysis-credentials which folder has it"
+    )]
+    NoCredentials(String),
 }
 
 impl Config {
@@ -157,6 +168,8 @@ impl Config {
             "drainTimeoutSeconds": seconds(self.drain_timeout),
             "traceCalls": self.traced_calls,
             "traceAnnotations": self.trace_annotations,
+            "analysisHosts": self.analysis.hosts.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "analysisTimeoutSeconds": seconds(self.analysis.timeout),
         });
         json!({"nodewise-executor": settings}).to_string()
     }
@@ -183,11 +196,21 @@ impl Config {
         for (name, timeout) in [
             ("--plan-timeout", self.plan_timeout),
             ("--api-timeout", self.api_timeout),
+            ("--analysis-timeout", self.analysis.timeout),
             ("--hedge-after", self.hedge_after.unwrap_or(Duration::MAX)),
         ] {
             if timeout.is_zero() {
                 return Err(ConfigError::ZeroTimeout(name));
             }
+        }
+        let hosts = &self.analysis.hosts;
+        if hosts.len() > analysis::MOST_HOSTS {
+            return Err(ConfigError::TooManyHosts(hosts.len()));
+        }
+        if self.analysis.credentials.is_none()
+            && let Some(name) = hosts.iter().find_map(|host| host.credential())
+        {
+            return Err(ConfigError::NoCredentials(name.to_owned()));
         }
         Ok(self)
     }

@@ -46,6 +46,7 @@
 //!
 //! `examples/controller.rs` is a complete program.
 
+pub mod analysis;
 pub mod args;
 pub mod config;
 pub mod controller;

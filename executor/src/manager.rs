@@ -267,6 +267,8 @@ impl Manager {
         self.controllers
             .iter()
             .for_each(|controller| controller.shut_down());
+        // No plan will have their results.
+        self.config.apply.measurements.end();
         let drained = self.drain(&mut workers, &mut events).await;
         self.metrics.forget_everything();
         drained

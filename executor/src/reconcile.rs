@@ -651,6 +651,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         let settings = apply::Options {
             status_with_uid: self.options.enables(v1::Deviation::StatusWithUid),
             controlled: Some(<K::Controls as Kind>::RESOURCE),
+            policies: planned.policies.clone(),
             ..self.apply.clone()
         };
         let applied = apply::apply(

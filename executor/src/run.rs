@@ -16,13 +16,16 @@ use nodewise_runtime::{
     events::EventRecorder,
     kind::Kind,
     lead::{Elector, KubeLeaseStore, LeaderStatus},
+    measurements::Measurements,
     queue::RateLimits,
 };
 use nodewise_telemetry::http::{self, Checks, Exposition, Health};
+use nodewise_tls::FileError;
 use tokio::{net::TcpListener, task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
+    analysis::Analyzer,
     config::{Config, ControllerConfig, Mode},
     controller,
     controllers::Controller,
@@ -48,6 +51,9 @@ pub enum RunError {
     /// The addresses of the service are invalid.
     #[error(transparent)]
     Service(#[from] ClientError),
+    /// The certificate authorities of those who are asked for the analysis of policies cannot be used.
+    #[error("--analysis-ca")]
+    Authorities(#[source] FileError),
     /// The health server cannot get its local address.
     #[error("the address of the health server")]
     Address(#[source] io::Error),
@@ -80,6 +86,7 @@ pub async fn run(
         "nodewise-executor begins"
     );
     let metrics = Metrics::new();
+    let analyzer = Analyzer::new(config.analysis.clone(), metrics.clone()).map_err(RunError::Authorities)?;
     // A standby has no manager. It exports the series of the queues all the same.
     let of_all = config.controllers.iter();
     let _queues: Vec<_> = of_all
@@ -142,6 +149,7 @@ pub async fn run(
     drop(actuator);
     let parts = Parts {
         client,
+        analyzer,
         service,
         health,
         metrics,
@@ -188,6 +196,8 @@ fn lease_check(config: &Config, leader_status: &LeaderStatus) -> Option<LeaseChe
 /// What all terms of leadership share.
 struct Parts {
     client: Client,
+    /// Makes the measurements for policies.
+    analyzer: Analyzer,
     service: Arc<PlanClient>,
     health: Health,
     metrics: Metrics,
@@ -256,6 +266,8 @@ impl Parts {
                 concurrency: config.concurrent_writes,
                 traced_calls: config.traced_calls,
                 trace_annotations: config.trace_annotations,
+                // Those of an earlier term have ended with it.
+                measurements: Measurements::new(Arc::new(self.analyzer.clone())),
                 ..apply::Options::default()
             },
             drain_timeout: config.drain_timeout,

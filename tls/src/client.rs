@@ -38,29 +38,67 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
+/// The protocol inside of a connection (ALPN).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2, which gRPC needs.
+    Http2,
+}
+
+impl Protocol {
+    fn name(self) -> &'static [u8] {
+        match self {
+            Self::Http1 => b"http/1.1",
+            Self::Http2 => ALPN,
+        }
+    }
+}
+
 /// Opens TLS connections. Each connection uses the present contents of the files.
 #[derive(Debug, Clone)]
 pub struct Connector {
     files: Arc<Files>,
+    protocol: Protocol,
     last: Arc<Mutex<Arc<ClientConfig>>>,
 }
 
 impl Default for Connector {
     /// Trusts the system's certificate authorities and has no certificate of its own.
     fn default() -> Self {
-        Self::new(Files::default()).expect("there are no files to read")
+        Self::of_system(Protocol::Http2)
     }
 }
 
 impl Connector {
-    /// Reads the files.
+    /// Reads the files. Connections are for gRPC.
     ///
     /// # Errors
     /// A file cannot be used.
     pub fn new(files: Files) -> Result<Self, FileError> {
-        let config = load(&files)?;
+        Self::speaking(files, Protocol::Http2)
+    }
+
+    /// As [`Self::default`], for connections with this protocol.
+    #[must_use]
+    #[expect(
+        clippy::missing_panics_doc,
+        reason = "without files there is nothing that could be wrong"
+    )]
+    pub fn of_system(protocol: Protocol) -> Self {
+        Self::speaking(Files::default(), protocol).expect("there are no files to read")
+    }
+
+    /// As [`Self::new`], for connections with this protocol.
+    ///
+    /// # Errors
+    /// A file cannot be used.
+    pub fn speaking(files: Files, protocol: Protocol) -> Result<Self, FileError> {
+        let config = load(&files, protocol)?;
         Ok(Self {
             files: Arc::new(files),
+            protocol,
             last: Arc::new(Mutex::new(config)),
         })
     }
@@ -71,7 +109,7 @@ impl Connector {
     /// The server does not speak TLS, its certificate is not trusted, or it rejects the client's certificate.
     pub async fn connect(&self, name: ServerName<'static>, stream: TcpStream) -> io::Result<TlsStream> {
         // Connections are rare and long-lived, so reading the files for each is cheap.
-        match load(&self.files) {
+        match load(&self.files, self.protocol) {
             Ok(config) => *self.last() = config,
             Err(error) => {
                 tracing::warn!(%error, "the certificates cannot be used any more; the previous ones stay in use");
@@ -86,7 +124,7 @@ impl Connector {
     }
 }
 
-fn load(files: &Files) -> Result<Arc<ClientConfig>, FileError> {
+fn load(files: &Files, protocol: Protocol) -> Result<Arc<ClientConfig>, FileError> {
     let provider = Arc::new(ring::default_provider());
     let roots = match &files.authorities {
         Some(path) => files::authorities(path)?.roots,
@@ -103,7 +141,7 @@ fn load(files: &Files) -> Result<Arc<ClientConfig>, FileError> {
             builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity.key)))
         }
     };
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![protocol.name().to_vec()];
     Ok(Arc::new(config))
 }
 
@@ -119,7 +157,7 @@ fn system_authorities() -> RootCertStore {
     if roots.is_empty() {
         tracing::warn!(
             ?errors,
-            "this system has no certificate authorities: without --tls-ca no server is trusted"
+            "this system has no certificate authorities: no server is trusted unless a file names some (--tls-ca, --analysis-ca)"
         );
     }
     roots

@@ -2567,7 +2567,7 @@ func (*Measure_Webhook) isMeasure_Provider() {}
 func (*Measure_VerdictService) isMeasure_Provider() {}
 
 // PrometheusQuery is an instant query. The value is that of the only sample, or the list of the values of several. A response without
-// a sample is an error.
+// a sample, with a sample that is no finite number, or with a warning is an error.
 type PrometheusQuery struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The URL of the API, without `/api/v1`.
@@ -2622,8 +2622,10 @@ func (x *PrometheusQuery) GetQuery() string {
 	return ""
 }
 
-// WebhookCall is a POST of the policy's status of the workload as JSON. The value is the JSON of the response. If that has a member
-// `verdict` with `pass`, `fail` or `inconclusive`, it is a verdict, with the member `message`. A response other than 200 is an error.
+// WebhookCall is a POST of the policy's status of the workload as JSON: an entry of `status.targets`, as the plan has written it. The value
+// is the JSON of the response, `null` if it is empty, or its text as a JSON string if it is no JSON. If it has a member `verdict` with `pass`,
+// `fail` or `inconclusive`, it is a verdict, with the member `message`. A response with another status than 200 to 299 is an error, also a
+// redirect, which is not followed.
 type WebhookCall struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The URL.

@@ -9,7 +9,8 @@ use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use nodewise_projection::{Key, timestamp};
+use bytes::Bytes;
+use nodewise_projection::{Key, RolloutPolicy, timestamp};
 use nodewise_proto::v1::{self, measurement};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
@@ -20,10 +21,36 @@ const MOST: usize = 1_000;
 /// A call that makes a measurement. It ends with the result, which may be an error.
 pub type Measuring = Pin<Box<dyn Future<Output = measurement::Result> + Send>>;
 
+/// What a measurement is about.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The workload.
+    pub workload: Key,
+    /// metadata.uid of the workload.
+    pub uid: String,
+    /// The policy as it was in the snapshot of the plan that asks for the measurement.
+    pub policy: Option<Arc<RolloutPolicy>>,
+    /// The merge patch with which that plan has written the policy's status. Empty if it has not.
+    pub status_patch: Bytes,
+}
+
+impl Subject {
+    /// A subject of which no policy is known.
+    #[must_use]
+    pub fn new(workload: Key, uid: &str) -> Self {
+        Self {
+            workload,
+            uid: uid.to_owned(),
+            policy: None,
+            status_patch: Bytes::new(),
+        }
+    }
+}
+
 /// Makes measurements.
 pub trait Measurer: Debug + Send + Sync + 'static {
-    /// Makes a measurement for a workload. The future must end by itself.
-    fn measure(&self, workload: &Key, request: &v1::Measure) -> Measuring;
+    /// Makes a measurement. The future must end by itself. It is dropped as soon as nobody waits for the result any more.
+    fn measure(&self, subject: &Subject, request: &v1::Measure) -> Measuring;
 
     /// The hosts that may be called, as in the field `analysis_hosts` of a snapshot.
     fn hosts(&self) -> Vec<String> {
@@ -36,7 +63,7 @@ pub trait Measurer: Debug + Send + Sync + 'static {
 pub struct NoMeasurer;
 
 impl Measurer for NoMeasurer {
-    fn measure(&self, _: &Key, _: &v1::Measure) -> Measuring {
+    fn measure(&self, _: &Subject, _: &v1::Measure) -> Measuring {
         let error = "this executor makes no measurements".to_owned();
         Box::pin(std::future::ready(measurement::Result::Error(error)))
     }
@@ -57,6 +84,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct State {
+    /// Whether nothing is started any more.
+    is_over: bool,
     of: HashMap<Key, OfWorkload>,
     /// The workloads of which measurements have ended that [`Measurements::ended`] has not returned yet.
     ended: BTreeSet<Key>,
@@ -94,11 +123,14 @@ impl Measurements {
         }
     }
 
-    /// Starts a measurement for the workload of this uid, and returns at once. A request for a measurement that is under way or
-    /// whose result is held is ignored.
-    pub fn start(&self, workload: &Key, uid: &str, request: &v1::Measure) {
+    /// Starts a measurement, and returns at once. A request for a measurement that is under way or whose result is held is ignored.
+    pub fn start(&self, subject: &Subject, request: &v1::Measure) {
         let Some(id) = &request.id else { return };
+        let (workload, uid) = (&subject.workload, &*subject.uid);
         let mut state = self.shared.lock();
+        if state.is_over {
+            return;
+        }
         let of = state
             .of
             .entry(workload.clone())
@@ -110,7 +142,7 @@ impl Measurements {
             return;
         }
         let (measuring, shared) = (
-            self.measurer.measure(workload, request),
+            self.measurer.measure(subject, request),
             Arc::downgrade(&self.shared),
         );
         let task = end(measuring, shared, workload.clone(), id.clone());
@@ -151,6 +183,14 @@ impl Measurements {
     /// Forgets a workload that is gone, and ends its measurements.
     pub fn forget(&self, workload: &Key) {
         self.shared.lock().of.remove(workload);
+    }
+
+    /// Ends all measurements, and starts none from now on: nobody makes plans any more.
+    pub fn end(&self) {
+        let mut state = self.shared.lock();
+        state.is_over = true;
+        state.of.clear();
+        state.ended.clear();
     }
 
     /// The hosts that may be called.
@@ -232,6 +272,10 @@ mod tests {
     use super::*;
     use crate::testing::key;
 
+    fn subject(uid: &str) -> Subject {
+        Subject::new(key(), uid)
+    }
+
     type Answer = oneshot::Sender<measurement::Result>;
 
     /// Hands out the answers to its measurements.
@@ -239,7 +283,7 @@ mod tests {
     struct Scripted(mpsc::UnboundedSender<Answer>);
 
     impl Measurer for Scripted {
-        fn measure(&self, _: &Key, _: &v1::Measure) -> Measuring {
+        fn measure(&self, _: &Subject, _: &v1::Measure) -> Measuring {
             let (answer, answered) = oneshot::channel();
             self.0.send(answer).expect("the test waits for it");
             Box::pin(async { answered.await.expect("the test answers") })
@@ -275,7 +319,7 @@ mod tests {
     async fn a_result_stays_until_it_is_counted() {
         let (measurements, mut answers) = scripted();
         for number in [0, 1, 0] {
-            measurements.start(&key(), "u1", &request(number));
+            measurements.start(&subject("u1"), &request(number));
         }
         let [first, second] =
             [answers.recv().await, answers.recv().await].map(|answer| answer.expect("a call"));
@@ -294,7 +338,7 @@ mod tests {
             [],
             "another workload of the name has none"
         );
-        measurements.start(&key(), "u1", &request(1));
+        measurements.start(&subject("u1"), &request(1));
         assert!(answers.try_recv().is_err(), "its result is held");
         let ids: Vec<_> = [0, 1]
             .into_iter()
@@ -310,23 +354,36 @@ mod tests {
     #[tokio::test]
     async fn a_workload_that_is_gone_has_no_measurements() {
         let (measurements, mut answers) = scripted();
-        measurements.start(&key(), "u1", &request(0));
+        measurements.start(&subject("u1"), &request(0));
         let mut answer = answers.recv().await.expect("a call");
         measurements.forget(&key());
         answer.closed().await;
-        measurements.start(&key(), "u1", &request(0));
+        measurements.start(&subject("u1"), &request(0));
         let mut answer = answers.recv().await.expect("a call");
-        measurements.start(&key(), "u2", &request(0));
+        measurements.start(&subject("u2"), &request(0));
         answer.closed().await;
         let mut answer = answers.recv().await.expect("a call");
         drop(measurements);
         answer.closed().await;
     }
 
+    // A stop, or the loss of the lease.
+    #[tokio::test]
+    async fn after_the_end_nothing_is_under_way_or_started() {
+        let (measurements, mut answers) = scripted();
+        measurements.start(&subject("u1"), &request(0));
+        let mut answer = answers.recv().await.expect("a call");
+        measurements.end();
+        answer.closed().await;
+        measurements.start(&subject("u1"), &request(1));
+        assert!(answers.try_recv().is_err(), "it is over");
+        assert_eq!(measurements.results(&key(), "u1"), []);
+    }
+
     #[tokio::test]
     async fn without_a_measurer_no_measurement_can_be_made() {
         let measurements = Measurements::default();
-        measurements.start(&key(), "u1", &request(0));
+        measurements.start(&subject("u1"), &request(0));
         measurements.ended().await;
         let error = measurement::Result::Error("this executor makes no measurements".into());
         assert_eq!(measurements.results(&key(), "u1")[0].result, Some(error));
@@ -337,7 +394,7 @@ mod tests {
     async fn the_number_of_measurements_of_a_workload_is_limited() {
         let (measurements, mut answers) = scripted();
         for number in 0..=1_000 {
-            measurements.start(&key(), "u1", &request(number));
+            measurements.start(&subject("u1"), &request(number));
         }
         assert_eq!(answers.len(), 1_000);
         let mut answer = answers.recv().await.expect("a call");

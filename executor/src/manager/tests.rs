@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nodewise_client::{Method, ServiceError};
 use nodewise_projection::{ProjectError, Workload, buckets::Placement};
 use nodewise_runtime::effects::{Effects, Rules};
+use nodewise_runtime::measurements::Subject;
 use nodewise_runtime::store::{Change, Store, Transition};
 use nodewise_runtime::{Delta, Resource};
 use serde_json::json;
@@ -229,7 +230,7 @@ async fn the_end_of_a_measurement_causes_a_plan() {
         id: Some(v1::MeasurementId::default()),
         ..v1::Measure::default()
     };
-    measurements.start(&key(), "u1", &request);
+    measurements.start(&Subject::new(key(), "u1"), &request);
     let waited = running.until_asked(2).await;
     assert!(waited < SECOND, "{waited:?}");
     running.end().await.expect("a clean end");

@@ -11,6 +11,7 @@ use prometheus_client::{
 use super::{
     blocked::Blocked,
     labels::{ActionLabels, Code, OfKind, OtherWriteLabels, Outcome, StateLabels, Verdict, WorkloadLabels},
+    measurements::Measurements,
     policies::Policies,
     rollout::Rollouts,
     service::Service,
@@ -41,6 +42,7 @@ pub(super) struct Families {
     pub(super) divergence: Family<WorkloadLabels, Gauge>,
     pub(super) other_owner: Family<OtherWriteLabels, Counter>,
     pub(super) foreign_deletes: Family<WorkloadLabels, Counter>,
+    pub(super) measurements: Measurements,
     pub(super) service: Service,
 }
 
@@ -85,6 +87,7 @@ impl Default for Families {
             divergence: Family::default(),
             other_owner: Family::default(),
             foreign_deletes: Family::default(),
+            measurements: Measurements::default(),
             service: Service::default(),
         }
     }
@@ -167,6 +170,7 @@ impl Families {
         self.rollouts.register(own);
         self.blocked.register(own);
         self.policies.register(own);
+        self.measurements.register(own);
         self.service.register(own);
         register_process(registry);
     }

@@ -28,6 +28,7 @@ use crate::divergence::Divergences;
 mod blocked;
 mod families;
 mod labels;
+mod measurements;
 mod policies;
 mod rollout;
 mod service;
@@ -299,6 +300,11 @@ impl Metrics {
             // The reconcile did not get as far as a plan.
             _ => {}
         }
+    }
+
+    /// Counts a measurement for a RolloutPolicy that this provider made.
+    pub(crate) fn measured(&self, provider: &'static str, result: &v1::measurement::Result) {
+        self.families().measurements.count(provider, result);
     }
 
     /// Removes the series of all workloads and watches: the work ended, and another executor may continue it.

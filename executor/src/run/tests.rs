@@ -74,6 +74,7 @@ async fn start(mode: Mode, elect: bool) -> Running {
         traced_calls: 32,
         trace_annotations: false,
         drain_timeout: Duration::from_secs(20),
+        analysis: crate::analysis::Settings::default(),
     };
     let (client, requests) = apiserver(answer);
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");

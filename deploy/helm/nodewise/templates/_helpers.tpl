@@ -106,8 +106,12 @@ tolerations:
 {{- end }}
 {{- end }}
 
-{{/* Fields of the containers of both components. */}}
+{{/* Fields of the container of one component: (list . "server"). */}}
 {{- define "nodewise.container" -}}
+{{- $root := index . 0 -}}
+{{- $mountsCredentials := and (eq (index . 1) "executor") $root.Values.executor.analysis.credentialsSecret -}}
+{{- $mountsAuthorities := and (eq (index . 1) "executor") $root.Values.executor.analysis.caConfigMap -}}
+{{- with $root -}}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 readinessProbe:
   httpGet:
@@ -125,7 +129,7 @@ securityContext:
   readOnlyRootFilesystem: true
   capabilities:
     drop: [ALL]
-{{- if or (include "nodewise.tls" .) (include "nodewise.tracingTls" .) }}
+{{- if or (include "nodewise.tls" .) (include "nodewise.tracingTls" .) $mountsCredentials $mountsAuthorities }}
 volumeMounts:
   {{- if include "nodewise.tls" . }}
   - name: tls
@@ -137,13 +141,26 @@ volumeMounts:
     mountPath: /etc/nodewise/tracing
     readOnly: true
   {{- end }}
+  {{- if $mountsCredentials }}
+  - name: analysis-credentials
+    mountPath: /etc/nodewise/analysis-credentials
+    readOnly: true
+  {{- end }}
+  {{- if $mountsAuthorities }}
+  - name: analysis-ca
+    mountPath: /etc/nodewise/analysis-ca
+    readOnly: true
+  {{- end }}
+{{- end }}
 {{- end }}
 {{- end }}
 
 {{/* The volumes of one component: (list . "server"). */}}
 {{- define "nodewise.volumes" -}}
 {{- $root := index . 0 -}}
-{{- if or (include "nodewise.tls" $root) (include "nodewise.tracingTls" $root) }}
+{{- $analysis := dict -}}
+{{- if eq (index . 1) "executor" }}{{ $analysis = $root.Values.executor.analysis }}{{ end -}}
+{{- if or (include "nodewise.tls" $root) (include "nodewise.tracingTls" $root) $analysis.credentialsSecret $analysis.caConfigMap }}
 volumes:
   {{- if include "nodewise.tls" $root }}
   - name: tls
@@ -158,6 +175,19 @@ volumes:
       defaultMode: 288 # 0440
       # Pods start without the Secret, but then export no traces.
       optional: true
+  {{- end }}
+  {{- with $analysis.credentialsSecret }}
+  - name: analysis-credentials
+    secret:
+      secretName: {{ . }}
+      defaultMode: 288 # 0440
+      # Pods start without the Secret. Checks that need a token are errors until it is there.
+      optional: true
+  {{- end }}
+  {{- with $analysis.caConfigMap }}
+  - name: analysis-ca
+    configMap:
+      name: {{ . }}
   {{- end }}
 {{- end }}
 {{- end }}

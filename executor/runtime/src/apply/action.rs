@@ -5,7 +5,9 @@ use std::sync::PoisonError;
 use crate::{
     Resource,
     actuator::{Actuator, ActuatorError, Eviction, ObjectKey, Preconditions, Refusal},
+    measurements::Subject,
 };
+use bytes::Bytes;
 use nodewise_projection::{Key, Pod};
 use nodewise_proto::v1::{self, action::Kind};
 use serde::{Deserialize, de::IgnoredAny};
@@ -55,6 +57,18 @@ impl<A: Actuator> Context<'_, A> {
         done
     }
 
+    /// The patch with which the plan writes the status of a RolloutPolicy. Empty if it does not.
+    fn status_patch(&self, policy_uid: &str) -> Bytes {
+        let mut patches = self.plan.actions().filter_map(|action| {
+            let Some(Kind::PatchObject(patch)) = &action.kind else {
+                return None;
+            };
+            let object = patch.object.as_ref()?;
+            (object.uid == policy_uid).then(|| patch.patch.clone())
+        });
+        patches.next().unwrap_or_default()
+    }
+
     /// The RolloutPolicy that an action patches.
     fn patched_policy(&self, action: &v1::Action) -> Option<v1::WorkloadReference> {
         let Some(Kind::PatchObject(patch)) = &action.kind else {
@@ -91,7 +105,14 @@ impl<A: Actuator> Context<'_, A> {
                         namespace, name, uid, ..
                     } = &self.workload;
                     let key = Key::new(self.resource.kind, namespace, name);
-                    self.measurements.start(&key, uid, measure);
+                    let policy_uid = measure.id.as_ref().map_or("", |id| &id.policy_uid);
+                    let mut policies = self.policies.iter();
+                    let subject = Subject {
+                        policy: policies.find(|policy| policy.uid == policy_uid).cloned(),
+                        status_patch: self.status_patch(policy_uid),
+                        ..Subject::new(key, uid)
+                    };
+                    self.measurements.start(&subject, measure);
                 }
                 Done::succeeded(action)
             }

@@ -1,6 +1,6 @@
 //! The context that the actions of one plan share: the actuator, the workload, and the manifest of its pods.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use crate::{
     Resource,
@@ -8,6 +8,7 @@ use crate::{
     measurements::Measurements,
 };
 use bytes::Bytes;
+use nodewise_projection::RolloutPolicy;
 use nodewise_proto::v1;
 use serde_json::Value;
 
@@ -27,6 +28,9 @@ pub(super) struct Context<'a, A> {
     pub(super) status_with_uid: bool,
     /// As [`Options::measurements`].
     pub(super) measurements: &'a Measurements,
+    /// As [`Options::policies`].
+    pub(super) policies: &'a [Arc<RolloutPolicy>],
+    pub(super) plan: &'a v1::Plan,
     /// The manifest of the plan's pods, or the reason why it cannot be read.
     pub(super) manifest: Result<Mutex<PodManifest>, String>,
 }
@@ -47,6 +51,8 @@ impl<'a, A: Actuator> Context<'a, A> {
             controlled: options.controlled,
             status_with_uid: options.status_with_uid,
             measurements: &options.measurements,
+            policies: &options.policies,
+            plan,
             manifest: manifest.map(Mutex::new),
         }
     }

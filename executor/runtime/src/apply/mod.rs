@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::{
@@ -14,6 +15,7 @@ use crate::{
 };
 use bytes::Bytes;
 use futures::StreamExt as _;
+use nodewise_projection::RolloutPolicy;
 use nodewise_proto::v1::{self, action::Kind};
 use tracing::Instrument as _;
 
@@ -51,6 +53,8 @@ pub struct Options {
     pub controlled: Option<Resource>,
     /// Makes the measurements that plans ask for.
     pub measurements: Measurements,
+    /// The RolloutPolicies of the plan's snapshot.
+    pub policies: Vec<Arc<RolloutPolicy>>,
 }
 
 impl Default for Options {
@@ -62,6 +66,7 @@ impl Default for Options {
             status_with_uid: true,
             controlled: None,
             measurements: Measurements::default(),
+            policies: Vec::new(),
         }
     }
 }

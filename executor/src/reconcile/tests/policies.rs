@@ -1,6 +1,6 @@
 //! Reconciles of a workload with RolloutPolicies.
 
-use nodewise_runtime::measurements::{Measurements, Measurer, Measuring};
+use nodewise_runtime::measurements::{Measurements, Measurer, Measuring, Subject};
 
 use super::*;
 
@@ -272,7 +272,7 @@ async fn a_policy_that_has_changed_is_no_failure_of_the_workload() {
 struct Immediate(&'static str);
 
 impl Measurer for Immediate {
-    fn measure(&self, _: &Key, _: &v1::Measure) -> Measuring {
+    fn measure(&self, _: &Subject, _: &v1::Measure) -> Measuring {
         let value = v1::measurement::Result::Value(self.0.to_owned());
         Box::pin(std::future::ready(value))
     }

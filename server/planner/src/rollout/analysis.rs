@@ -124,6 +124,10 @@ impl Check {
             MeasurementResult::Value(value) => {
                 known.value = short(&value.to_string());
                 match &self.condition {
+                    // A webhook that answers has nothing against it.
+                    None if matches!(self.provider, Provider::Webhook { .. }) => {
+                        (Some(Verdict::Pass), String::new())
+                    }
                     None => (None, "there is no successCondition for this value".to_owned()),
                     Some(condition) => match condition.holds(value) {
                         Ok(true) => (Some(Verdict::Pass), String::new()),
@@ -254,6 +258,28 @@ mod tests {
         assert!(
             matches!(&failed, Outcome::Failed(why) if why.contains("so it is")),
             "{failed:?}"
+        );
+    }
+
+    #[test]
+    fn an_answer_of_a_webhook_is_good_if_there_is_no_condition() {
+        let check = |provider| Check {
+            provider,
+            condition: None,
+            ..check(1, [0, 0, 0])
+        };
+        let value = [MeasurementResult::Value(json!(null))];
+        let webhook = check(Provider::Webhook { url: String::new() });
+        assert_eq!(after(&webhook, &value), Outcome::Passed);
+        let refused = [MeasurementResult::Error("500".to_owned())];
+        assert!(matches!(after(&webhook, &refused), Outcome::Held(_)));
+        let grpc = check(Provider::Grpc {
+            address: String::new(),
+            tls: true,
+        });
+        assert!(
+            matches!(after(&grpc, &value), Outcome::Held(_)),
+            "it gives verdicts only"
         );
     }
 

@@ -340,9 +340,11 @@ fn allowed(provider: &Provider, hosts: &[String]) -> Result<(), String> {
         Provider::Webhook { url } => ("webhook.url", url),
         Provider::Grpc { address, .. } => ("grpc.address", address),
     };
-    let authority = match address.split_once("://") {
-        Some(("http" | "https", rest)) => rest.split(['/', '?', '#']).next().unwrap_or_default(),
-        None if matches!(provider, Provider::Grpc { .. }) => address.as_str(),
+    let of_url = |rest: &'_ str| rest.split(['/', '?', '#']).next().unwrap_or_default().to_owned();
+    let (authority, scheme_port) = match address.split_once("://") {
+        Some(("http", rest)) => (of_url(rest), ":80"),
+        Some(("https", rest)) => (of_url(rest), ":443"),
+        None if matches!(provider, Provider::Grpc { .. }) => (address.clone(), ""),
         _ => {
             return Err(format!(
                 "{field}: {address:?} must begin with http:// or https://"
@@ -351,14 +353,17 @@ fn allowed(provider: &Provider, hosts: &[String]) -> Result<(), String> {
     };
     let authority = authority.to_ascii_lowercase();
     // A user before the host is not a host that anybody meant to allow.
-    let host = match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority.as_str(),
+    let (host, port) = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
+            (host, &authority[host.len()..])
+        }
+        _ => (authority.as_str(), scheme_port),
     };
+    let with_port = format!("{host}{port}");
     if !authority.contains('@')
         && hosts
             .iter()
-            .any(|allowed| *allowed == authority || allowed == host)
+            .any(|allowed| *allowed == with_port || allowed == host)
     {
         return Ok(());
     }

@@ -137,6 +137,64 @@ fn placement_annotations_and_digests_are_those_of_the_values() -> Result<()> {
     Ok(())
 }
 
+/// The executor alone gets the flags and files for the analysis of policies, and may connect to those who are asked.
+#[test]
+fn analysis_is_the_executors() -> Result<()> {
+    let objects = render::chart("odd")?;
+    for deployment in render::deployments(&objects) {
+        let pod = &deployment["spec"]["template"]["spec"];
+        let container = &pod["containers"][0];
+        let variables = container["env"].as_array().into_iter().flatten();
+        let variables: Vec<_> = variables
+            .filter(|variable| {
+                variable["name"]
+                    .as_str()
+                    .is_some_and(|name| name.contains("ANALYSIS"))
+            })
+            .map(|variable| (variable["name"].as_str().unwrap_or_default(), &variable["value"]))
+            .collect();
+        let name = render::name(deployment);
+        if !name.contains("executor") {
+            ensure!(
+                variables.is_empty() && !pod.to_string().contains("analysis"),
+                "{name}: {pod}"
+            );
+            continue;
+        }
+        let hosts = json!("prometheus.monitoring:9090=prometheus,[2001:db8::1]:443");
+        assert_eq!(
+            variables,
+            [
+                ("NODEWISE_ANALYSIS_HOST", &hosts),
+                ("NODEWISE_ANALYSIS_TIMEOUT", &json!("5s")),
+                (
+                    "NODEWISE_ANALYSIS_CREDENTIALS",
+                    &json!("/etc/nodewise/analysis-credentials")
+                ),
+                ("NODEWISE_ANALYSIS_CA", &json!("/etc/nodewise/analysis-ca/ca.crt")),
+            ]
+        );
+        for volume in ["analysis-credentials", "analysis-ca"] {
+            for (list, kind) in [(&pod["volumes"], "volume"), (&container["volumeMounts"], "mount")] {
+                let mut names = list.as_array().into_iter().flatten();
+                ensure!(
+                    names.any(|item| item["name"] == volume),
+                    "no {kind} {volume}: {list}"
+                );
+            }
+        }
+    }
+    let named =
+        |object: &&Value| render::name(object).ends_with("-executor") && object["kind"] == "NetworkPolicy";
+    let policy = objects
+        .iter()
+        .find(named)
+        .context("the executor's NetworkPolicy")?;
+    let mut rules = policy["spec"]["egress"].as_array().into_iter().flatten();
+    ensure!(rules.any(|rule| rule["ports"][0]["port"] == 9090), "{policy}");
+    Ok(())
+}
+
 /// An anti-affinity of the values replaces that of the chart.
 #[test]
 fn an_anti_affinity_can_be_replaced() -> Result<()> {

@@ -2,6 +2,7 @@
 //! kube-controller-manager without the controllers that the executor runs or observes, kube-scheduler and kwok's fake
 //! kubelets. The server and the executor are separate processes.
 
+mod analysis;
 mod apiserver;
 mod check;
 mod cli;

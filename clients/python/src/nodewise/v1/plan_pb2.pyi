@@ -1293,7 +1293,7 @@ global___Measure = Measure
 @typing.final
 class PrometheusQuery(google.protobuf.message.Message):
     """PrometheusQuery is an instant query. The value is that of the only sample, or the list of the values of several. A response without
-    a sample is an error.
+    a sample, with a sample that is no finite number, or with a warning is an error.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -1316,8 +1316,10 @@ global___PrometheusQuery = PrometheusQuery
 
 @typing.final
 class WebhookCall(google.protobuf.message.Message):
-    """WebhookCall is a POST of the policy's status of the workload as JSON. The value is the JSON of the response. If that has a member
-    `verdict` with `pass`, `fail` or `inconclusive`, it is a verdict, with the member `message`. A response other than 200 is an error.
+    """WebhookCall is a POST of the policy's status of the workload as JSON: an entry of `status.targets`, as the plan has written it. The value
+    is the JSON of the response, `null` if it is empty, or its text as a JSON string if it is no JSON. If it has a member `verdict` with `pass`,
+    `fail` or `inconclusive`, it is a verdict, with the member `message`. A response with another status than 200 to 299 is an error, also a
+    redirect, which is not followed.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor

@@ -1,8 +1,7 @@
 //! What plans do for RolloutPolicies: evictions, statuses of policies, and measurements.
 
 use super::*;
-use crate::measurements::{Measurer, Measuring};
-use nodewise_projection::Key;
+use crate::measurements::{Measurer, Measuring, Subject};
 
 fn evict(name: &str) -> Kind {
     Kind::EvictPod(v1::EvictPod {
@@ -144,13 +143,13 @@ async fn nothing_is_evicted_if_the_status_is_not_written() {
     assert_eq!((script.events(), script.calls().len()), (vec![], 1));
 }
 
-/// Counts the measurements.
+/// Keeps what the measurements are about.
 #[derive(Debug, Default)]
-struct Counting(AtomicUsize);
+struct Keeping(std::sync::Mutex<Vec<Subject>>);
 
-impl Measurer for Counting {
-    fn measure(&self, _: &Key, _: &v1::Measure) -> Measuring {
-        self.0.fetch_add(1, Ordering::SeqCst);
+impl Measurer for Keeping {
+    fn measure(&self, subject: &Subject, _: &v1::Measure) -> Measuring {
+        self.0.lock().expect("no panic").push(subject.clone());
         Box::pin(std::future::pending())
     }
 }
@@ -158,32 +157,44 @@ impl Measurer for Counting {
 // A plan does not wait for the end of a measurement.
 #[tokio::test(start_paused = true)]
 async fn measurements_are_started() {
-    let measurer = std::sync::Arc::new(Counting::default());
+    let measurer = std::sync::Arc::new(Keeping::default());
+    let names = json!({"names": ["agent"]});
+    let policy = std::sync::Arc::new(crate::testing::policy("agents", "10", &names));
     let options = Options {
         measurements: Measurements::new(measurer.clone()),
+        policies: vec![policy.clone()],
         ..Options::default()
     };
     let measure = v1::Measure {
-        id: Some(v1::MeasurementId::default()),
+        id: Some(v1::MeasurementId {
+            policy_uid: policy.uid.clone(),
+            ..v1::MeasurementId::default()
+        }),
         ..v1::Measure::default()
     };
-    let measuring = plan(vec![phase(
-        P::Analysis,
-        vec![vec![Kind::Measure(Box::new(measure))]],
-    )]);
+    let mut statuses = phase(P::RolloutPolicies, vec![vec![]]);
+    statuses.batches[0].actions.push(policy_status());
+    let asking = phase(P::Analysis, vec![vec![Kind::Measure(Box::new(measure))]]);
+    let measuring = plan(vec![statuses, asking]);
     let (script, workload) = (Script::default(), cached());
     let workload = (DAEMON_SETS, &workload);
     let applied = apply(&script, &measuring, workload, &LeftOut::new(), &options).await;
-    assert_eq!((results(&applied), script.calls()), (vec![R::Succeeded], vec![]));
-    assert_eq!(measurer.0.load(Ordering::SeqCst), 1);
+    assert_eq!(results(&applied), [R::Succeeded, R::Succeeded]);
+    let subjects = measurer.0.lock().expect("no panic").clone();
+    let [subject] = &subjects[..] else {
+        panic!("{} measurements", subjects.len());
+    };
+    let known = subject.policy.as_ref().map(|policy| policy.name.as_str());
+    assert_eq!((&*subject.workload.name, known), ("agent", Some("agents")));
+    assert_eq!(subject.status_patch, r#"{"status":{}}"#);
     // L-40: an observer asks nobody.
     let observer = crate::actuator::ObserveActuator::new(Script::default());
-    let fresh = std::sync::Arc::new(Counting::default());
+    let fresh = std::sync::Arc::new(Keeping::default());
     let options = Options {
         measurements: Measurements::new(fresh.clone()),
         ..options
     };
     let applied = apply(&observer, &measuring, workload, &LeftOut::new(), &options).await;
-    assert_eq!(results(&applied), [R::Succeeded]);
-    assert_eq!(fresh.0.load(Ordering::SeqCst), 0);
+    assert_eq!(results(&applied), [R::Succeeded, R::Succeeded]);
+    assert_eq!(fresh.0.lock().expect("no panic").len(), 0);
 }
