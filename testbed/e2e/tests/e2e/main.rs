@@ -14,6 +14,7 @@ mod observe;
 mod overhead;
 mod owners;
 mod policies;
+mod policy_commands;
 mod policy_rollouts;
 mod replicas;
 mod revisions;
