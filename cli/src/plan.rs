@@ -192,7 +192,7 @@ fn looks_edited_by_hand(plan: &v1::Plan) -> bool {
 }
 
 /// The present status of a DaemonSet, with the fields that the protocol has. A field that is absent or not a number is 0.
-fn present_status(daemon_set: &Served) -> v1::DaemonSetStatus {
+pub(crate) fn present_status(daemon_set: &Served) -> v1::DaemonSetStatus {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Object {

@@ -3,6 +3,8 @@
 mod policies;
 mod related;
 
+pub(crate) use policies::uid as uid_of_policy;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use nodewise_client::Digest;
@@ -62,6 +64,23 @@ impl NodeBuckets {
         };
         let buckets = node_buckets(&cluster.nodes);
         Self(buckets.iter().map(|nodes| inline(&bucket(nodes))).collect())
+    }
+}
+
+impl WorkloadRequest<'_> {
+    /// The same request, if the policy of this uid had an annotation.
+    pub(crate) fn with_annotation(mut self, policy_uid: &str, key: &str, value: &str) -> Self {
+        let kind = self
+            .snapshot
+            .workload
+            .as_mut()
+            .and_then(|workload| workload.kind.as_mut());
+        if let Some(v1::workload::Kind::DaemonSet(daemon_set)) = kind {
+            for policy in &mut daemon_set.rollout_policies {
+                policies::annotate(policy, policy_uid, key, value);
+            }
+        }
+        self
     }
 }
 

@@ -4,14 +4,14 @@ use anyhow::Context as _;
 use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use nodewise_proto::v1;
-use nodewise_status::{Inputs, PodFacts, TemplateFacts};
+use nodewise_status::{Inputs, PodFacts, PolicyFacts, TemplateFacts};
 
 use crate::{
     engine::Engine,
     input::{Cluster, Facts, Served},
     kind::Kind,
     refusals::{Refusals, Subject, Told},
-    request::RequestFactory,
+    request::{RequestFactory, uid_of_policy},
 };
 
 /// Where statuses come from. The cluster was read with facts.
@@ -99,6 +99,7 @@ impl Source<'_> {
             pods: &own_pods(self.cluster, facts, workload, &templates),
             node: &|name| facts.node(name),
             templates: &templates,
+            policies: &policies(self.cluster, workload),
             refusal,
             now: self.requests.now(),
         }))
@@ -147,6 +148,20 @@ fn templates(cluster: &Cluster, workload: &Served) -> Vec<TemplateFacts> {
         }
         _ => Vec::new(),
     }
+}
+
+/// The RolloutPolicies of the namespace of a DaemonSet.
+fn policies(cluster: &Cluster, workload: &Served) -> Vec<PolicyFacts> {
+    if workload.kind != Kind::DaemonSet {
+        return Vec::new();
+    }
+    let policies = cluster.policies_in(&workload.namespace).iter();
+    let facts = policies.map(|policy| {
+        let mut facts = PolicyFacts::of(policy.json.get());
+        facts.uid = uid_of_policy(policy);
+        facts
+    });
+    facts.collect()
 }
 
 /// The pods of a workload; of a Deployment, those of its ReplicaSets.

@@ -124,6 +124,8 @@ fn status(
             .into(),
         block_reason: progress.map_or("", Progress::block_reason).to_owned(),
         pool: facts.pool,
+        rollout_stage: node.rollout_stage.clone(),
+        rollout_exempt: node.rollout_exempt,
     }
 }
 

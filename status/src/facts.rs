@@ -2,11 +2,14 @@
 
 mod node;
 mod pod;
-mod read;
+mod policy;
+pub(crate) mod read;
 mod template;
 mod workload;
 
 pub use node::NodeFacts;
 pub use pod::PodFacts;
+pub use policy::PolicyFacts;
+pub(crate) use policy::StageFacts;
 pub use template::TemplateFacts;
 pub use workload::WorkloadFacts;

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use nodewise_proto::v1;
 
-use crate::facts::{NodeFacts, PodFacts, TemplateFacts, WorkloadFacts};
+use crate::facts::{NodeFacts, PodFacts, PolicyFacts, TemplateFacts, WorkloadFacts};
 
 /// What a status is computed from. All of it describes the same moment.
 #[derive(Clone, Copy)]
@@ -20,6 +20,8 @@ pub struct Inputs<'a> {
     pub node: &'a dyn Fn(&str) -> Option<&'a NodeFacts>,
     /// Its ControllerRevisions or ReplicaSets.
     pub templates: &'a [TemplateFacts],
+    /// The RolloutPolicies of its namespace.
+    pub policies: &'a [PolicyFacts],
     /// The last create or delete that the apiserver refused, if an Event says so. Conditions of the workload are read here.
     pub refusal: Option<&'a v1::Refusal>,
     /// The time of the snapshot.

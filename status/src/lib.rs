@@ -12,6 +12,7 @@ mod facts;
 mod inputs;
 mod message;
 mod next;
+mod policy;
 mod progress;
 mod replicas;
 mod span;
@@ -19,7 +20,7 @@ mod units;
 mod writers;
 
 pub use controller::{Controlled, UnreadyUnit, of_controller};
-pub use facts::{NodeFacts, PodFacts, TemplateFacts, WorkloadFacts};
+pub use facts::{NodeFacts, PodFacts, PolicyFacts, TemplateFacts, WorkloadFacts};
 pub use inputs::Inputs;
 use progress::Situation;
 pub use progress::changes_pods;
@@ -41,8 +42,13 @@ pub fn of(inputs: &Inputs<'_>) -> v1::WorkloadStatus {
         replicas::view(inputs, refusal.as_ref())
     };
     let counts = counts::of(&view.units, view.desired);
-    let causes = causes::of(&view.units, refusal.as_ref());
+    let mut causes = causes::of(&view.units, refusal.as_ref());
+    let policy = policy::of(inputs, &view.nodes);
     let state = progress::state(&Situation::of(inputs, &view, refusal.as_ref()), &counts);
+    let state = policy
+        .as_ref()
+        .map_or(state, |policy| policy::state(policy, state));
+    causes.extend(policy.as_ref().and_then(policy::cause));
     let pace = progress::pace(inputs, &view, &counts, state);
     let mut status = v1::WorkloadStatus {
         kind: workload.kind.clone(),
@@ -69,6 +75,7 @@ pub fn of(inputs: &Inputs<'_>) -> v1::WorkloadStatus {
         second_owner: several_writers(&workload.writers, inputs.now)
             .into_iter()
             .collect(),
+        policy,
     };
     status.message = message::of(&status, workload.is_paused, inputs.now);
     status

@@ -12,6 +12,13 @@ use crate::span::span;
 /// The sentence about a status that has everything but its message.
 pub(crate) fn of(status: &v1::WorkloadStatus, is_paused: bool, now: Timestamp) -> String {
     let sentence = sentence(status, now);
+    // The cause of a stuck rollout says it.
+    let policy = status.policy.as_ref().filter(|policy| {
+        !policy.message.is_empty() && !matches!(status.state(), RolloutState::Complete | RolloutState::Stuck)
+    });
+    if let Some(policy) = policy {
+        return format!("{sentence}; RolloutPolicy {}: {}", policy.name, policy.message);
+    }
     // With the state `Paused` everybody says so already.
     if is_paused && status.state() != RolloutState::Paused {
         return format!("{sentence}; paused: a change of the template waits until someone resumes it");

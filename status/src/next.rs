@@ -16,6 +16,7 @@ pub(crate) fn of(plan: &v1::Plan) -> Vec<String> {
             None | Some(action::Kind::UpdateStatus(_) | action::Kind::EmitEvent(_)) => {}
             Some(action::Kind::CreatePod(_)) => *pods.entry("create").or_default() += 1,
             Some(action::Kind::DeletePod(_)) => *pods.entry("delete").or_default() += 1,
+            Some(action::Kind::EvictPod(_)) => *pods.entry("evict").or_default() += 1,
             Some(action::Kind::AdoptPod(_)) => *pods.entry("adopt").or_default() += 1,
             Some(action::Kind::ReleasePod(_)) => *pods.entry("release").or_default() += 1,
             Some(action::Kind::RelabelPod(_)) => *pods.entry("relabel").or_default() += 1,

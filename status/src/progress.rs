@@ -72,6 +72,7 @@ pub fn changes_pods(plan: &v1::Plan) -> bool {
         Some(
             action::Kind::CreatePod(_)
             | action::Kind::DeletePod(_)
+            | action::Kind::EvictPod(_)
             | action::Kind::CreateObject(_)
             | action::Kind::DeleteObject(_),
         ) => true,

@@ -230,6 +230,7 @@ impl Rollout {
             pods: &self.pods.iter().collect::<Vec<_>>(),
             node: &|name| (name == "n0").then_some(&broken),
             templates: &[template("old", 1, 9_000), template("new", 2, 600)],
+            policies: &[],
             refusal: self.refusal.as_ref(),
             now: now(),
         })
@@ -587,6 +588,7 @@ fn a_workload_without_anything_is_no_error() {
         pods: &[],
         node: &|_| None,
         templates: &[],
+        policies: &[],
         refusal: None,
         now: now(),
     });

@@ -78,6 +78,7 @@ fn status(workload: &WorkloadFacts, sets: &[TemplateFacts], pods: &[PodFacts]) -
         pods: &pods.iter().collect::<Vec<_>>(),
         node: &|_| None,
         templates: sets,
+        policies: &[],
         refusal: None,
         now: now(),
     })

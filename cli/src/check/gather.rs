@@ -15,6 +15,7 @@ use k8s_openapi::api::{
     discovery::v1::EndpointSlice,
     scheduling::v1::PriorityClass,
 };
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::{
     Api, Client,
     api::{ListParams, PostParams},
@@ -220,13 +221,19 @@ async fn endpoints(
 
 async fn access(client: &Client, pre: bool, plans: &[Plan]) -> Vec<Access> {
     let mut questions = Vec::new();
+    // Whoever installs Nodewise installs the kind as well.
+    let has_policies = pre || has_policies(client).await;
     for plan in plans {
         let subject = if pre {
             Subject::Giver
         } else {
             Subject::Executor(format!("{}/{}", plan.namespace, plan.service_account))
         };
-        questions.extend(needed(plan).into_iter().map(|right| (subject.clone(), right)));
+        questions.extend(
+            needed(plan, has_policies)
+                .into_iter()
+                .map(|right| (subject.clone(), right)),
+        );
         if pre {
             questions.extend(
                 to_install(&plan.namespace)
@@ -245,6 +252,18 @@ async fn access(client: &Client, pre: bool, plans: &[Plan]) -> Vec<Access> {
         }
     });
     answers.buffered(CONCURRENT_REVIEWS).collect().await
+}
+
+/// Whether the cluster has the kind RolloutPolicy: every user may ask that. If it cannot be told, the rights are asked about.
+async fn has_policies(client: &Client) -> bool {
+    let Ok(request) = http::Request::get("/apis/nodewise.dev/v1alpha1").body(Vec::new()) else {
+        return true;
+    };
+    match client.request::<APIResourceList>(request).await {
+        Ok(served) => served.resources.iter().any(|one| one.name == "rolloutpolicies"),
+        Err(kube::Error::Api(status)) => status.code != 404,
+        Err(_) => true,
+    }
 }
 
 async fn review(client: &Client, subject: &Subject, right: &Right) -> Seen<bool> {

@@ -19,6 +19,9 @@ const REPLICA_SET: &str =
     include_str!("../../../deploy/kustomize/components/replicaset-controller/rbac.yaml");
 const REPLICA_SET_OWN: &str =
     include_str!("../../../deploy/kustomize/components/replicaset-controller-own/rbac.yaml");
+const POLICIES: &str = include_str!("../../../deploy/kustomize/components/rollout-policy/rbac.yaml");
+const POLICIES_WRITE: &str =
+    include_str!("../../../deploy/kustomize/components/rollout-policy-write/rbac.yaml");
 
 /// A right, as the apiserver is asked about it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,8 +82,8 @@ struct Rule {
     verbs: Vec<String>,
 }
 
-/// The rights that an executor needs, sorted.
-pub(crate) fn needed(plan: &Plan) -> Vec<Right> {
+/// The rights that an executor needs, sorted. `has_policies`: the cluster has, or shall have, the kind RolloutPolicy.
+pub(crate) fn needed(plan: &Plan, has_policies: bool) -> Vec<Right> {
     let mut rights = of_manifest(BASE, &plan.namespace);
     let is_own = |controller| plan.mode(controller) == Some(Mode::Own);
     let has = |mode| {
@@ -101,6 +104,13 @@ pub(crate) fn needed(plan: &Plan) -> Vec<Right> {
         }
     }
     rights.retain(|right| is_for(plan, right));
+    let daemon_sets = plan.mode(Controller::DaemonSet).filter(|_| has_policies);
+    if let Some(mode) = daemon_sets {
+        rights.extend(of_manifest(POLICIES, &plan.namespace));
+        if mode != Mode::Observe {
+            rights.extend(of_manifest(POLICIES_WRITE, &plan.namespace));
+        }
+    }
     if let Some(namespace) = &plan.lease_namespace {
         rights.extend(of_manifest(LEASE, namespace));
     }
@@ -179,14 +189,14 @@ mod tests {
             .split(',')
             .map(|one| one.parse().expect("a controller"))
             .collect();
-        let rights = needed(&Plan::planned("nodewise-system", &modes, &list));
+        let rights = needed(&Plan::planned("nodewise-system", &modes, &list), true);
         rights.iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn an_executor_needs_what_its_controllers_and_modes_use() {
         let observe = of("observe", "daemonset");
-        assert_eq!(observe.len(), 12, "{observe:?}");
+        assert_eq!(observe.len(), 14, "{observe:?}");
         assert!(
             observe
                 .contains(&"watch endpointslices.discovery.k8s.io in namespace nodewise-system".to_owned())
@@ -205,6 +215,16 @@ mod tests {
             ("observe", "*", "patch deployments/status.apps", false),
             ("companion", "daemonset", "delete pods", true),
             ("companion", "daemonset", "create pods", false),
+            ("observe", "daemonset", "watch rolloutpolicies.nodewise.dev", true),
+            (
+                "observe",
+                "daemonset",
+                "patch rolloutpolicies/status.nodewise.dev",
+                false,
+            ),
+            ("companion", "daemonset", "create pods/eviction", true),
+            ("own", "deployment", "list rolloutpolicies.nodewise.dev", false),
+            ("own", "deployment", "create pods/eviction", false),
             ("own", "deployment", "create pods", false),
             ("own", "deployment", "list nodes", false),
             ("own", "deployment", "patch deployments/status.apps", true),
@@ -224,5 +244,14 @@ mod tests {
                 "{mode} {controllers} {right}: {rights:?}"
             );
         }
+    }
+
+    #[test]
+    fn a_cluster_without_policies_needs_no_rights_for_them() {
+        let mode = "own".parse().expect("a mode");
+        let plan = Plan::planned("nodewise-system", &[mode], &["*".parse().expect("a controller")]);
+        let all = needed(&plan, false);
+        assert!(!all.iter().any(|right| right.group == "nodewise.dev"), "{all:?}");
+        assert_eq!(needed(&plan, true).len(), all.len() + 4);
     }
 }

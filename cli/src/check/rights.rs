@@ -10,13 +10,19 @@ const SECTION: Section = Section::Rights;
 
 /// What the caller needs to install, besides the rights that it gives to executors: verb, resource, API group, and whether it is in
 /// the namespace.
-const TO_INSTALL: [(&str, &str, &str, bool); 12] = [
+const TO_INSTALL: [(&str, &str, &str, bool); 13] = [
     ("create", "namespaces", "", false),
     ("create", "clusterroles", "rbac.authorization.k8s.io", false),
     (
         "create",
         "clusterrolebindings",
         "rbac.authorization.k8s.io",
+        false,
+    ),
+    (
+        "create",
+        "customresourcedefinitions",
+        "apiextensions.k8s.io",
         false,
     ),
     ("create", "roles", "rbac.authorization.k8s.io", true),

@@ -7,7 +7,10 @@ use std::{
     time::Duration,
 };
 
-use futures::{Stream, StreamExt as _, stream::select_all};
+use futures::{
+    Stream, StreamExt as _,
+    stream::{self, BoxStream, select_all},
+};
 use kube::{
     Api, Client,
     api::{ApiResource, DynamicObject},
@@ -19,7 +22,11 @@ use nodewise_status::NodeFacts;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, sleep_until};
 
-use super::{Cluster, Facts, InputError, Origin, Served, live::one_line, touched::Touched};
+use super::{
+    Cluster, Facts, InputError, Origin, Served,
+    live::{is_served, one_line},
+    touched::Touched,
+};
 use crate::kind::Kind;
 
 /// A watch that failed works again if it does not fail for so long: the longest back-off (31 s) and the time to connect (30 s) are
@@ -86,9 +93,7 @@ pub(crate) enum Change {
 impl Follower {
     /// Watches what workloads of these kinds need: in these namespaces or, if there are none, in all.
     pub(crate) fn start(client: &Client, source: &str, kinds: &[Kind], namespaces: &[String]) -> Self {
-        let needed = kinds.iter().flat_map(|kind| kind.needs()).copied();
-        // A watch of what is not installed would fail.
-        let needed: BTreeSet<Kind> = needed.filter(|kind| !kind.is_optional()).collect();
+        let needed: BTreeSet<Kind> = kinds.iter().flat_map(|kind| kind.needs()).copied().collect();
         let scopes: BTreeSet<Scope> = needed
             .into_iter()
             .flat_map(|kind| scopes(kind, namespaces))
@@ -96,6 +101,11 @@ impl Follower {
         let streams = scopes.iter().map(|scope| {
             let scope = scope.clone();
             let events = watcher(api(client, &scope), watcher::Config::default()).default_backoff();
+            let events = if scope.kind.is_optional() {
+                if_served(client.clone(), scope.kind, events.boxed()).boxed()
+            } else {
+                events.boxed()
+            };
             events.map(move |event| (scope.clone(), event)).boxed()
         });
         let events = select_all(streams);
@@ -120,7 +130,7 @@ impl Follower {
         }
     }
 
-    /// Also follows if the user has no right to list nodes. Then there are none.
+    /// Also follows if the user has no right to list nodes or RolloutPolicies. Then there are none.
     pub(crate) fn tolerating_missing_nodes(mut self) -> Self {
         self.nodes = Nodes::Wanted;
         self
@@ -204,11 +214,14 @@ impl Follower {
     fn failed(&mut self, scope: Scope, error: &watcher::Error) -> Result<String, InputError> {
         let problem = scope.problem(error);
         if let Some(status) = refusal(error).filter(|_| self.pending.contains(&scope)) {
-            let is_tolerated = scope.kind == Kind::Node && self.nodes != Nodes::Needed;
+            let may_lack = scope.kind == Kind::Node || scope.kind.is_optional();
+            let is_tolerated = may_lack && self.nodes != Nodes::Needed;
             if !is_tolerated || !status.is_forbidden() {
                 return Err(InputError::new(&self.source, problem));
             }
-            self.nodes = Nodes::Refused;
+            if scope.kind == Kind::Node {
+                self.nodes = Nodes::Refused;
+            }
             self.pending.remove(&scope);
         }
         let failure = Failure {
@@ -393,6 +406,25 @@ impl Cluster {
             }
         }
     }
+}
+
+/// The events of a watch of a kind that may not be installed. If it is not, that of an empty list: a watch would fail for ever.
+fn if_served(
+    client: Client,
+    kind: Kind,
+    events: BoxStream<'static, Result<Event<DynamicObject>, watcher::Error>>,
+) -> impl Stream<Item = Result<Event<DynamicObject>, watcher::Error>> + Send {
+    let served = async move {
+        // Without an answer, the watch says what is wrong.
+        if is_served(&client, kind).await.unwrap_or(true) {
+            events
+        } else {
+            stream::iter([Ok(Event::Init), Ok(Event::InitDone)])
+                .chain(stream::pending())
+                .boxed()
+        }
+    };
+    stream::once(served).flatten()
 }
 
 fn identity(object: &DynamicObject) -> (String, String) {

@@ -308,6 +308,12 @@ async fn list(client: &Client, kind: Kind, namespace: Option<&str>) -> Result<It
     }
 }
 
+/// Whether the apiserver serves a kind of a group that may not be installed. `None` if it does not say.
+pub(super) async fn is_served(client: &Client, kind: Kind) -> Option<bool> {
+    let root = format!("/apis/{}", kind.api_version());
+    is_installed(client, &root, kind).await.ok()
+}
+
 /// Whether the apiserver serves a resource. Every user may ask that; a list would be forbidden to users without the right to it, also if
 /// it is not installed.
 async fn is_installed(client: &Client, root: &str, kind: Kind) -> Result<bool, Failed> {

@@ -55,7 +55,12 @@ impl Touched {
             Some(controller) => {
                 self.uids.insert(controller.uid.clone());
             }
-            None if matches!(kind, Kind::Pod | Kind::ReplicaSet | Kind::ControllerRevision) => {
+            // A policy may rule any DaemonSet of its namespace, and before a change it may have ruled another one.
+            None if matches!(
+                kind,
+                Kind::Pod | Kind::ReplicaSet | Kind::ControllerRevision | Kind::RolloutPolicy
+            ) =>
+            {
                 self.namespaces.extend(metadata.namespace.clone());
             }
             None => {}
@@ -82,7 +87,11 @@ impl Touched {
                     .find(|one| one.name == name)
                     .and_then(|one| one.controller.clone())
             }
-            Kind::DaemonSet | Kind::Deployment | Kind::Node | Kind::RolloutPolicy => None,
+            Kind::RolloutPolicy => {
+                self.namespaces.insert(namespace.to_owned());
+                None
+            }
+            Kind::DaemonSet | Kind::Deployment | Kind::Node => None,
         };
         self.uids.extend(controller);
     }
@@ -90,5 +99,35 @@ impl Touched {
     /// A node is gone.
     pub(super) fn all_nodes(&mut self) {
         self.nodes = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_policy_touches_the_workloads_of_its_namespace() {
+        let dump = json!({"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent", "namespace": "logging", "uid": "u"}},
+            {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "agent", "namespace": "other", "uid": "v"}},
+        ]});
+        let cluster = Cluster::read_text("dump", dump.to_string().into_bytes()).expect("a dump");
+        let policy = json!({"apiVersion": "nodewise.dev/v1alpha1", "kind": "RolloutPolicy",
+            "metadata": {"name": "agents", "namespace": "logging"}});
+        let policy: DynamicObject = serde_json::from_value(policy).expect("an object");
+        let mut changed = Touched::default();
+        changed.add(Kind::RolloutPolicy, &policy);
+        let mut gone = Touched::default();
+        gone.before_removal(&cluster, Kind::RolloutPolicy, "logging", "agents");
+        for touched in [changed, gone] {
+            let of = |namespace: &str| {
+                let mut found = cluster.workloads_in(Kind::DaemonSet, namespace);
+                touched.has(&cluster, found.next().expect("a DaemonSet"))
+            };
+            assert!(of("logging") && !of("other"), "{touched:?}");
+        }
     }
 }

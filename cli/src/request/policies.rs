@@ -10,18 +10,36 @@ use crate::input::Served;
 /// The fields of a policy's checks that name a host.
 const ADDRESSES: [(&str, &str); 3] = [("prometheus", "address"), ("webhook", "url"), ("grpc", "address")];
 
-/// A policy as it is in a request. One of a file has no uid: then its name takes the place.
+/// The uid of a policy as it is in a request. One of a file has none: then its name takes the place.
+pub(crate) fn uid(policy: &Served) -> String {
+    if policy.uid.is_empty() {
+        format!("of-{}", policy.name)
+    } else {
+        policy.uid.clone()
+    }
+}
+
+/// A policy as it is in a request.
 pub(super) fn message(policy: &Served) -> v1::RolloutPolicy {
     let text = policy.json.get();
     let object = if policy.uid.is_empty() {
         let mut object: Value = serde_json::from_str(text).unwrap_or_default();
-        object["metadata"]["uid"] = json!(format!("of-{}", policy.name));
+        object["metadata"]["uid"] = json!(uid(policy));
         object.to_string()
     } else {
         text.to_owned()
     };
     v1::RolloutPolicy {
         object: object.into(),
+    }
+}
+
+/// Sets an annotation of the policy of this uid.
+pub(super) fn annotate(policy: &mut v1::RolloutPolicy, uid: &str, key: &str, value: &str) {
+    let mut object: Value = serde_json::from_slice(&policy.object).unwrap_or_default();
+    if object["metadata"]["uid"] == uid {
+        object["metadata"]["annotations"][key] = json!(value);
+        policy.object = object.to_string().into();
     }
 }
 

@@ -19,10 +19,14 @@ pub(crate) enum RolloutCommand {
     Diff(DiffArgs),
     /// Go back to an earlier revision
     Undo(UndoArgs),
-    /// Pause the rollout of a Deployment
+    /// Pause the rollout of a Deployment, or of a DaemonSet with a RolloutPolicy
     Pause(ChangeArgs),
-    /// Resume the rollout of a Deployment
+    /// Resume the rollout of a Deployment, or of a DaemonSet with a RolloutPolicy: also one whose revision was rejected
     Resume(ChangeArgs),
+    /// Approve the stage that a RolloutPolicy waits for. Shows its nodes and the plan first.
+    Approve(ApproveArgs),
+    /// Let a RolloutPolicy reject the new revision and take its nodes back to the stable one. Does not change the DaemonSet.
+    Rollback(ChangeArgs),
     /// Replace all pods, with the same template
     Restart(ChangeArgs),
     /// Delete the pods that hold up the rollout, so that the controller creates them anew
@@ -78,6 +82,22 @@ pub(crate) struct UndoArgs {
     pub(crate) to_revision: Option<i64>,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  nodewise rollout approve ds/agent -n logging
+  nodewise rollout approve ds/agent --digest 1f0c… --yes
+
+Without --digest it approves what it shows. The digest is of the policy, the new revision, the stage and the names of its nodes: once one
+of them is another, an approval does nothing.")]
+pub(crate) struct ApproveArgs {
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+    /// Approve only if the digest of the stage is still this one, as `nodewise rollout status` showed it
+    #[arg(long, value_name = "DIGEST")]
+    pub(crate) digest: Option<String>,
+}
+
 /// A command that writes to the cluster.
 #[derive(Debug, Args)]
 pub(crate) struct ChangeArgs {
@@ -101,6 +121,8 @@ Examples:
   nodewise rollout status ds/agent --watch --timeout 10m && echo done
 
 Exit status: 0 when the rollout is complete, 2 while it is in progress, paused or waits for someone, 3 when it is stuck, 1 on error.
+With a RolloutPolicy, 2 also while a stage soaks or waits for an approval, a check or a window, and while nodes go back; 3 when the
+revision is rejected or was rolled back, when nodes failed, or when the policy holds the rollout.
 With --watch it tells the last state: that at the end of --timeout, or when you quit.
 
 --watch follows a rollout that is stuck, too: someone may remove the cause. Without --timeout it does so for ever.")]

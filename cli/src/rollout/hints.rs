@@ -38,7 +38,9 @@ pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
     if status.kind == REPLICA_SET {
         return hints;
     }
-    if status.state() == RolloutState::Paused {
+    if let Some(policy) = &status.policy {
+        hints.extend(of_policy(policy, &target));
+    } else if status.state() == RolloutState::Paused {
         hints.push(format!("nodewise rollout resume {target}"));
     }
     let is_held = status.state() == RolloutState::Stuck || !status.causes.is_empty();
@@ -53,4 +55,17 @@ pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
         hints.push(format!("nodewise rollout undo {target}"));
     }
     hints
+}
+
+/// Commands for the policy in charge. That for an approval is with the approval.
+fn of_policy(policy: &v1::PolicyRollout, target: &str) -> Vec<String> {
+    let verbs: &[&str] = match policy.state.as_str() {
+        "Invalid" => &[],
+        "Paused" | "RolledBack" => &["resume"],
+        "Rejected" => &["resume", "rollback"],
+        "RollingBack" => &["pause"],
+        _ => &["pause", "rollback"],
+    };
+    let command = |verb: &&str| format!("nodewise rollout {verb} {target}");
+    verbs.iter().map(command).collect()
 }

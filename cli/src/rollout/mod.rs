@@ -1,5 +1,6 @@
 //! `nodewise rollout`: one rollout in detail, live, and the commands that steer it.
 
+mod approve;
 pub(crate) mod args;
 mod ask;
 mod change;
@@ -9,6 +10,7 @@ mod follow;
 pub(crate) mod hints;
 mod history;
 mod live;
+mod policy;
 mod proposal;
 mod retry;
 pub(crate) mod revisions;
@@ -23,6 +25,7 @@ pub(crate) use watch::is_news;
 
 use crate::{
     input::{Cluster, Served},
+    kind::Kind,
     view,
 };
 
@@ -35,8 +38,15 @@ pub(crate) async fn run(command: &RolloutCommand) -> anyhow::Result<ExitCode> {
             let undo = |cluster: &_, workload: &_| change::undo(cluster, workload, args.to_revision);
             steer(&args.change, undo).await
         }
-        RolloutCommand::Pause(args) => steer(args, |_, workload| change::pause(workload, true)).await,
-        RolloutCommand::Resume(args) => steer(args, |_, workload| change::pause(workload, false)).await,
+        RolloutCommand::Pause(args) => pause(args, true).await,
+        RolloutCommand::Resume(args) => pause(args, false).await,
+        RolloutCommand::Approve(args) => approve::run(args).await,
+        RolloutCommand::Rollback(args) => {
+            let (cluster, target) = revisions::read(&args.workload).await?;
+            let workload = revisions::workload(&cluster, &target, &args.workload)?;
+            let status = view::local_status(&cluster, workload).await?;
+            settle(args, workload, policy::roll_back(&cluster, workload, &status)?).await
+        }
         RolloutCommand::Restart(args) => steer(args, |_, workload| change::restart(workload)).await,
         RolloutCommand::Retry(args) => {
             let (cluster, target) = revisions::read(&args.workload).await?;
@@ -55,4 +65,20 @@ async fn steer(
     let (cluster, target) = revisions::read(&args.workload).await?;
     let workload = revisions::workload(&cluster, &target, &args.workload)?;
     settle(args, workload, propose(&cluster, workload)?).await
+}
+
+/// Pauses or resumes a Deployment, or the policy in charge of a DaemonSet.
+async fn pause(args: &ChangeArgs, pauses: bool) -> anyhow::Result<ExitCode> {
+    let (cluster, target) = revisions::read(&args.workload).await?;
+    let workload = revisions::workload(&cluster, &target, &args.workload)?;
+    let policy = match workload.kind {
+        Kind::DaemonSet => view::local_status(&cluster, workload).await?.policy,
+        _ => None,
+    };
+    settle(
+        args,
+        workload,
+        policy::pausing(workload, policy.as_ref(), pauses)?,
+    )
+    .await
 }

@@ -9,6 +9,7 @@ use kube::{
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, Preconditions},
     core::GroupVersionKind,
 };
+use nodewise_proto::v1;
 use nodewise_telemetry::printable;
 use serde_json::{Value, json};
 
@@ -38,11 +39,13 @@ pub(super) struct Proposal {
     /// What changes, with styles. Its last line is kubectl's command.
     pub(super) text: String,
     pub(super) question: String,
+    /// The digest that it approves: it must not be written once the rollout waits for another one.
+    pub(super) approves: Option<String>,
     writes: Writes,
 }
 
 enum Writes {
-    /// A strategic merge patch of the workload.
+    /// A patch of the workload or of its policy.
     Patch(Value),
     /// Pods to delete.
     Delete(Vec<PodName>),
@@ -74,6 +77,24 @@ impl Proposal {
         Self::new(workload, page, command, question, Writes::Patch(patch))
     }
 
+    /// A patch of the policy in charge of a workload. `page` says what changes, `command` is what does the same with kubectl.
+    pub(super) fn patch_policy(
+        workload: &Served,
+        policy: &v1::PolicyRollout,
+        page: Page,
+        command: &str,
+        question: String,
+        mut patch: Value,
+    ) -> Self {
+        patch["metadata"]["uid"] = json!(policy.uid);
+        let of_workload = Self::new(workload, page, command, question, Writes::Patch(patch));
+        Self {
+            kind: Kind::RolloutPolicy,
+            name: policy.name.clone(),
+            ..of_workload
+        }
+    }
+
     /// Deletes of pods of a workload.
     pub(super) fn delete(workload: &Served, page: Page, pods: Vec<PodName>) -> Self {
         let names: Vec<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
@@ -90,6 +111,7 @@ impl Proposal {
             name: workload.name.clone(),
             text: page.into_text(),
             question,
+            approves: None,
             writes,
         }
     }
@@ -122,11 +144,18 @@ impl Proposal {
             field_manager: Some(MANAGER.to_owned()),
             ..PatchParams::default()
         };
-        let gvk = GroupVersionKind::gvk("apps", "v1", self.kind.name());
+        let (group, version) = self.kind.api_version().split_once('/').unwrap_or_default();
+        let gvk = GroupVersionKind::gvk(group, version, self.kind.name());
         let resource = ApiResource::from_gvk_with_plural(&gvk, self.kind.plural());
         let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), &self.namespace, &resource);
         let title = format!("{} {}/{}", self.kind.name(), self.namespace, self.name);
-        let patched = api.patch(&self.name, &params, &Patch::Strategic(patch)).await;
+        // The apiserver knows the strategy of its own kinds only.
+        let patch = if self.kind.is_workload() {
+            Patch::Strategic(patch)
+        } else {
+            Patch::Merge(patch)
+        };
+        let patched = api.patch(&self.name, &params, &patch).await;
         let patched = patched.map_err(|error| anyhow!("{url}: {title}: {}", one_line(&error)))?;
         let stored = if dry_run { "accepted (dry run)" } else { "changed" };
         let generation = patched.metadata.generation.unwrap_or_default();
@@ -180,17 +209,30 @@ pub(super) async fn settle(
             return Ok(ExitCode::SUCCESS);
         }
     };
+    if !agreed(args, workload, &proposal)? {
+        return Ok(ExitCode::FAILURE);
+    }
+    write(args, &proposal).await
+}
+
+/// Shows a proposal and asks. Says so if the answer is no.
+pub(super) fn agreed(args: &ChangeArgs, workload: &Served, proposal: &Proposal) -> anyhow::Result<bool> {
     print::text(&proposal.text)?;
-    let source = &args.workload.source;
     ensure!(
-        source.files.is_empty(),
+        args.workload.source.files.is_empty(),
         "{}: it was read from a file, which cannot be changed; leave out -f to change the cluster",
         workload.title()
     );
-    if !confirm(args, &proposal.question)? {
+    let agreed = confirm(args, &proposal.question)?;
+    if !agreed {
         print::text("Nothing was changed.\n")?;
-        return Ok(ExitCode::FAILURE);
     }
+    Ok(agreed)
+}
+
+/// Carries out a proposal that someone has agreed to.
+pub(super) async fn write(args: &ChangeArgs, proposal: &Proposal) -> anyhow::Result<ExitCode> {
+    let source = &args.workload.source;
     let (client, url) = connect(source.kubeconfig.as_deref(), source.context.as_deref()).await?;
     let written = proposal.carry_out(&client, &url, args.dry_run).await?;
     print::text(&format!("{}\n", printable(&written)))?;

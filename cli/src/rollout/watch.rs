@@ -62,7 +62,13 @@ pub(crate) fn is_news(last: &v1::WorkloadStatus, now: &v1::WorkloadStatus) -> bo
         let cause = |cause: &v1::BlockCause| (cause.reason.clone(), cause.units.clone(), cause.more_units);
         status.causes.iter().map(cause).collect::<Vec<_>>()
     };
+    let policy = |status: &v1::WorkloadStatus| {
+        let stages =
+            |policy: v1::PolicyRollout| (policy.state, policy.message, policy.stages, policy.blocking);
+        status.policy.clone().map(stages)
+    };
     (last.state, &last.counts) != (now.state, &now.counts)
+        || policy(last) != policy(now)
         || causes(last) != causes(now)
         || last.revisions.first() != now.revisions.first()
 }

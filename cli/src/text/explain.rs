@@ -47,6 +47,12 @@ pub(crate) fn render_all(
     status: &v1::WorkloadStatus,
 ) {
     page.line(0, BOLD, &format!("{title} on {}", count(nodes.len(), "node")));
+    if let Some(policy) = &status.policy {
+        super::status::render_policy_line(page, policy);
+        if status.causes.is_empty() {
+            page.blank();
+        }
+    }
     super::status::render_causes(page, status);
     if !status.causes.is_empty() {
         page.blank();
@@ -164,6 +170,18 @@ pub(crate) fn render_node(
     );
     let rule = node.rule().as_str_name().trim_start_matches("RULE_");
     page.line(2, PLAIN, &format!("deciding rule:        {rule}"));
+    if let Some(policy) = &status.policy {
+        let stage = match node.rollout_stage.as_str() {
+            "" => "no rollout is going on",
+            stage => stage,
+        };
+        let text = format!("stage:                {stage} (RolloutPolicy {})", policy.name);
+        page.line(2, PLAIN, &text);
+        if node.rollout_exempt {
+            let text = "the policy leaves it alone: it is not ready or in maintenance";
+            page.marked(2, "!", CHANGE, PLAIN, text);
+        }
+    }
     page.blank();
     if node.pods.is_empty() {
         page.line(2, PLAIN, "no pod here");

@@ -47,7 +47,8 @@ pub(crate) fn render(page: &mut Page, planned: &[Planned<'_>]) {
     page.line(0, BOLD, &summary(planned));
 }
 
-fn render_one(page: &mut Page, planned: &Planned<'_>) {
+/// Renders a plan without a summary.
+pub(crate) fn render_one(page: &mut Page, planned: &Planned<'_>) {
     let plan = planned.plan;
     let verdict = match plan.verdict() {
         v1::Verdict::Stale => ": the snapshot is older than the controller's own writes",

@@ -1,10 +1,12 @@
 //! Renders the status of workloads: a table with a row for each, or one rollout in detail.
 
 mod details;
+mod policy;
 mod table;
 mod units;
 
 pub(crate) use details::{render_causes, render_line, render_rollout, render_second_owner};
+pub(crate) use policy::render_policy_line;
 pub(crate) use table::render_table;
 
 use anstyle::Style;
@@ -25,6 +27,14 @@ pub(crate) fn word(state: RolloutState) -> (&'static str, Style) {
         RolloutState::Stuck => ("stuck", REMOVE),
         RolloutState::Unspecified => ("unknown", PLAIN),
     }
+}
+
+/// The word for how a rollout is, and its colour: what its policy waits for, or else the state.
+pub(crate) fn word_of(status: &v1::WorkloadStatus) -> (&'static str, Style) {
+    let policy = status.policy.as_ref().and_then(policy::word);
+    // That pods cannot become available says more than that the policy waits.
+    let policy = policy.filter(|(_, style)| status.state() != RolloutState::Stuck || *style == REMOVE);
+    policy.unwrap_or_else(|| word(status.state()))
 }
 
 /// `3/3 unavailable` or `1/2 surge`: how much of the budget is in use. `None` if there is no budget.

@@ -640,7 +640,9 @@ type NodeExplanation struct {
 	// goes to them by name. Otherwise 0.
 	QueuePosition uint32 `protobuf:"varint,9,opt,name=queue_position,json=queuePosition,proto3" json:"queue_position,omitempty"`
 	// With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on.
-	RolloutStage  string `protobuf:"bytes,10,opt,name=rollout_stage,json=rolloutStage,proto3" json:"rollout_stage,omitempty"`
+	RolloutStage string `protobuf:"bytes,10,opt,name=rollout_stage,json=rolloutStage,proto3" json:"rollout_stage,omitempty"`
+	// With a RolloutPolicy: whether the policy leaves the node alone, because it is not ready or in maintenance.
+	RolloutExempt bool `protobuf:"varint,11,opt,name=rollout_exempt,json=rolloutExempt,proto3" json:"rollout_exempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -743,6 +745,13 @@ func (x *NodeExplanation) GetRolloutStage() string {
 		return x.RolloutStage
 	}
 	return ""
+}
+
+func (x *NodeExplanation) GetRolloutExempt() bool {
+	if x != nil {
+		return x.RolloutExempt
+	}
+	return false
 }
 
 // PodExplanation is the state of one pod.
@@ -867,7 +876,7 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x1b\n" +
 	"\tnode_name\x18\x02 \x01(\tR\bnodeName\x12%\n" +
 	"\x0edeletion_order\x18\x03 \x01(\rR\rdeletionOrder\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\xf4\x02\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\x9b\x03\n" +
 	"\x0fNodeExplanation\x12\x1b\n" +
 	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12,\n" +
 	"\x05state\x18\x02 \x01(\x0e2\x16.nodewise.v1.NodeStateR\x05state\x12%\n" +
@@ -881,7 +890,8 @@ const file_nodewise_v1_explain_proto_rawDesc = "" +
 	"\adetails\x18\b \x03(\tR\adetails\x12%\n" +
 	"\x0equeue_position\x18\t \x01(\rR\rqueuePosition\x12#\n" +
 	"\rrollout_stage\x18\n" +
-	" \x01(\tR\frolloutStage\"\xc2\x01\n" +
+	" \x01(\tR\frolloutStage\x12%\n" +
+	"\x0erollout_exempt\x18\v \x01(\bR\rrolloutExempt\"\xc2\x01\n" +
 	"\x0ePodExplanation\x12\x19\n" +
 	"\bpod_name\x18\x01 \x01(\tR\apodName\x12\x18\n" +
 	"\aupdated\x18\x02 \x01(\bR\aupdated\x12\x14\n" +

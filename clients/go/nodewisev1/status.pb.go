@@ -258,7 +258,9 @@ type WorkloadStatus struct {
 	// How Nodewise works on the workload.
 	Mode WorkloadMode `protobuf:"varint,21,opt,name=mode,proto3,enum=nodewise.v1.WorkloadMode" json:"mode,omitempty"`
 	// Sentences about a second controller that works on the workload: one writes the status, or deletes pods. At most 8.
-	SecondOwner   []string `protobuf:"bytes,22,rep,name=second_owner,json=secondOwner,proto3" json:"second_owner,omitempty"`
+	SecondOwner []string `protobuf:"bytes,22,rep,name=second_owner,json=secondOwner,proto3" json:"second_owner,omitempty"`
+	// For a DaemonSet with a RolloutPolicy: the policy in charge, and how far its stages are.
+	Policy        *PolicyRollout `protobuf:"bytes,23,opt,name=policy,proto3" json:"policy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -443,6 +445,13 @@ func (x *WorkloadStatus) GetMode() WorkloadMode {
 func (x *WorkloadStatus) GetSecondOwner() []string {
 	if x != nil {
 		return x.SecondOwner
+	}
+	return nil
+}
+
+func (x *WorkloadStatus) GetPolicy() *PolicyRollout {
+	if x != nil {
+		return x.Policy
 	}
 	return nil
 }
@@ -855,7 +864,11 @@ type NodeStatus struct {
 	// With UNIT_STATE_BLOCKED: the `reason` of its cause. Otherwise empty.
 	BlockReason string `protobuf:"bytes,11,opt,name=block_reason,json=blockReason,proto3" json:"block_reason,omitempty"`
 	// The node pool, by the label of the cloud provider or of Karpenter. Empty if there is none.
-	Pool          string `protobuf:"bytes,12,opt,name=pool,proto3" json:"pool,omitempty"`
+	Pool string `protobuf:"bytes,12,opt,name=pool,proto3" json:"pool,omitempty"`
+	// With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on.
+	RolloutStage string `protobuf:"bytes,13,opt,name=rollout_stage,json=rolloutStage,proto3" json:"rollout_stage,omitempty"`
+	// With a RolloutPolicy: whether the policy leaves the node alone, because it is not ready or in maintenance.
+	RolloutExempt bool `protobuf:"varint,14,opt,name=rollout_exempt,json=rolloutExempt,proto3" json:"rollout_exempt,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -972,6 +985,20 @@ func (x *NodeStatus) GetPool() string {
 		return x.Pool
 	}
 	return ""
+}
+
+func (x *NodeStatus) GetRolloutStage() string {
+	if x != nil {
+		return x.RolloutStage
+	}
+	return ""
+}
+
+func (x *NodeStatus) GetRolloutExempt() bool {
+	if x != nil {
+		return x.RolloutExempt
+	}
+	return false
 }
 
 // NodeCondition is one condition of a node.
@@ -1393,11 +1420,702 @@ func (x *Writer) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
+// PolicyRollout is the rollout of a DaemonSet as the RolloutPolicy in charge rules it. It comes from the next plan, and from the status of
+// the policy where that plan does not change it.
+type PolicyRollout struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// metadata.name of the policy.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// metadata.uid of the policy.
+	Uid string `protobuf:"bytes,2,opt,name=uid,proto3" json:"uid,omitempty"`
+	// What the rollout does or waits for, in one word, as `kubectl get rolloutpolicies` prints it: `Soaking`, `AwaitingApproval`.
+	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
+	// The same in a sentence.
+	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	// spec.paused.
+	Paused bool `protobuf:"varint,5,opt,name=paused,proto3" json:"paused,omitempty"`
+	// Why the policy cannot be used, or what it asks for that cannot be done here. Empty if neither is so.
+	NotAccepted string `protobuf:"bytes,6,opt,name=not_accepted,json=notAccepted,proto3" json:"not_accepted,omitempty"`
+	// Other policies that target the DaemonSet, by name. They do not count.
+	Others []string `protobuf:"bytes,7,rep,name=others,proto3" json:"others,omitempty"`
+	// The last revision whose rollout succeeded. Empty if it is not known.
+	StableHash string `protobuf:"bytes,8,opt,name=stable_hash,json=stableHash,proto3" json:"stable_hash,omitempty"`
+	// Its number. 0 if it is not known.
+	StableNumber int64 `protobuf:"varint,9,opt,name=stable_number,json=stableNumber,proto3" json:"stable_number,omitempty"`
+	// The stages in their order; of a stage with groupBy, its waves.
+	Stages []*PolicyStage `protobuf:"bytes,10,rep,name=stages,proto3" json:"stages,omitempty"`
+	// The approval that is waited for.
+	PendingApproval *PolicyApproval `protobuf:"bytes,11,opt,name=pending_approval,json=pendingApproval,proto3" json:"pending_approval,omitempty"`
+	// The rejection of the current revision.
+	Rejection *PolicyRejection `protobuf:"bytes,12,opt,name=rejection,proto3" json:"rejection,omitempty"`
+	// The nodes that hold the rollout up, with the reason. At most 20.
+	Blocking []*PolicyNode `protobuf:"bytes,13,rep,name=blocking,proto3" json:"blocking,omitempty"`
+	// The nodes that the policy leaves alone, with the reason. At most 100.
+	Exempt []*PolicyNode `protobuf:"bytes,14,rep,name=exempt,proto3" json:"exempt,omitempty"`
+	// The number of nodes beyond those in `exempt`.
+	MoreExempt uint32 `protobuf:"varint,15,opt,name=more_exempt,json=moreExempt,proto3" json:"more_exempt,omitempty"`
+	// What the annotation `nodewise.dev/rollback` must be to let the nodes go back. Empty if an executor has not recorded the rollout.
+	RollbackDigest string `protobuf:"bytes,16,opt,name=rollback_digest,json=rollbackDigest,proto3" json:"rollback_digest,omitempty"`
+	// The annotations by which people have asked the policy for something, without their values: `nodewise.dev/approve`.
+	Requests []string `protobuf:"bytes,17,rep,name=requests,proto3" json:"requests,omitempty"`
+	// spec.onFailure: `Rollback` or `Pause`.
+	OnFailure     string `protobuf:"bytes,18,opt,name=on_failure,json=onFailure,proto3" json:"on_failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyRollout) Reset() {
+	*x = PolicyRollout{}
+	mi := &file_nodewise_v1_status_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyRollout) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyRollout) ProtoMessage() {}
+
+func (x *PolicyRollout) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_status_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyRollout.ProtoReflect.Descriptor instead.
+func (*PolicyRollout) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *PolicyRollout) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PolicyRollout) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+func (x *PolicyRollout) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *PolicyRollout) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *PolicyRollout) GetPaused() bool {
+	if x != nil {
+		return x.Paused
+	}
+	return false
+}
+
+func (x *PolicyRollout) GetNotAccepted() string {
+	if x != nil {
+		return x.NotAccepted
+	}
+	return ""
+}
+
+func (x *PolicyRollout) GetOthers() []string {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+func (x *PolicyRollout) GetStableHash() string {
+	if x != nil {
+		return x.StableHash
+	}
+	return ""
+}
+
+func (x *PolicyRollout) GetStableNumber() int64 {
+	if x != nil {
+		return x.StableNumber
+	}
+	return 0
+}
+
+func (x *PolicyRollout) GetStages() []*PolicyStage {
+	if x != nil {
+		return x.Stages
+	}
+	return nil
+}
+
+func (x *PolicyRollout) GetPendingApproval() *PolicyApproval {
+	if x != nil {
+		return x.PendingApproval
+	}
+	return nil
+}
+
+func (x *PolicyRollout) GetRejection() *PolicyRejection {
+	if x != nil {
+		return x.Rejection
+	}
+	return nil
+}
+
+func (x *PolicyRollout) GetBlocking() []*PolicyNode {
+	if x != nil {
+		return x.Blocking
+	}
+	return nil
+}
+
+func (x *PolicyRollout) GetExempt() []*PolicyNode {
+	if x != nil {
+		return x.Exempt
+	}
+	return nil
+}
+
+func (x *PolicyRollout) GetMoreExempt() uint32 {
+	if x != nil {
+		return x.MoreExempt
+	}
+	return 0
+}
+
+func (x *PolicyRollout) GetRollbackDigest() string {
+	if x != nil {
+		return x.RollbackDigest
+	}
+	return ""
+}
+
+func (x *PolicyRollout) GetRequests() []string {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+func (x *PolicyRollout) GetOnFailure() string {
+	if x != nil {
+		return x.OnFailure
+	}
+	return ""
+}
+
+// PolicyStage is one stage of a rollout, or one wave of a stage.
+type PolicyStage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name; of a wave, with the value of its label: `zones/eu-1a`.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// `Pending`, `AwaitingApproval`, `OutsideWindow`, `Analyzing`, `Progressing`, `Soaking` or `Complete`.
+	State string `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	// Its nodes.
+	Nodes uint32 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// Nodes with a pod of the current revision.
+	Updated uint32 `protobuf:"varint,4,opt,name=updated,proto3" json:"updated,omitempty"`
+	// Nodes whose pod of the current revision is available.
+	Available uint32 `protobuf:"varint,5,opt,name=available,proto3" json:"available,omitempty"`
+	// Nodes that are not waited for.
+	Exempt uint32 `protobuf:"varint,6,opt,name=exempt,proto3" json:"exempt,omitempty"`
+	// Nodes that failed.
+	Failed uint32 `protobuf:"varint,7,opt,name=failed,proto3" json:"failed,omitempty"`
+	// When it began. Absent if it has not.
+	StartedAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
+	// When its soak ends, if no pod becomes unavailable. Absent if it does not soak.
+	SoakEndsAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=soak_ends_at,json=soakEndsAt,proto3" json:"soak_ends_at,omitempty"`
+	// When it was complete. Absent if it is not.
+	CompletedAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=completed_at,json=completedAt,proto3" json:"completed_at,omitempty"`
+	// Its checks that were asked.
+	Checks        []*PolicyCheck `protobuf:"bytes,11,rep,name=checks,proto3" json:"checks,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyStage) Reset() {
+	*x = PolicyStage{}
+	mi := &file_nodewise_v1_status_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyStage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyStage) ProtoMessage() {}
+
+func (x *PolicyStage) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_status_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyStage.ProtoReflect.Descriptor instead.
+func (*PolicyStage) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *PolicyStage) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PolicyStage) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *PolicyStage) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *PolicyStage) GetUpdated() uint32 {
+	if x != nil {
+		return x.Updated
+	}
+	return 0
+}
+
+func (x *PolicyStage) GetAvailable() uint32 {
+	if x != nil {
+		return x.Available
+	}
+	return 0
+}
+
+func (x *PolicyStage) GetExempt() uint32 {
+	if x != nil {
+		return x.Exempt
+	}
+	return 0
+}
+
+func (x *PolicyStage) GetFailed() uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *PolicyStage) GetStartedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.StartedAt
+	}
+	return nil
+}
+
+func (x *PolicyStage) GetSoakEndsAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SoakEndsAt
+	}
+	return nil
+}
+
+func (x *PolicyStage) GetCompletedAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.CompletedAt
+	}
+	return nil
+}
+
+func (x *PolicyStage) GetChecks() []*PolicyCheck {
+	if x != nil {
+		return x.Checks
+	}
+	return nil
+}
+
+// PolicyCheck says how far a check of a stage is.
+type PolicyCheck struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Measurements so far.
+	Measurements uint32 `protobuf:"varint,2,opt,name=measurements,proto3" json:"measurements,omitempty"`
+	// How many are wanted.
+	Count uint32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// Those that passed.
+	Successful uint32 `protobuf:"varint,4,opt,name=successful,proto3" json:"successful,omitempty"`
+	// Those that failed.
+	Failed uint32 `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`
+	// How many may fail.
+	FailureLimit uint32 `protobuf:"varint,6,opt,name=failure_limit,json=failureLimit,proto3" json:"failure_limit,omitempty"`
+	// Those that said neither.
+	Inconclusive uint32 `protobuf:"varint,7,opt,name=inconclusive,proto3" json:"inconclusive,omitempty"`
+	// Those that could not be made.
+	Errors uint32 `protobuf:"varint,8,opt,name=errors,proto3" json:"errors,omitempty"`
+	// When the last one was made.
+	At *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=at,proto3" json:"at,omitempty"`
+	// Its value.
+	Value string `protobuf:"bytes,10,opt,name=value,proto3" json:"value,omitempty"`
+	// What it said.
+	Message       string `protobuf:"bytes,11,opt,name=message,proto3" json:"message,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyCheck) Reset() {
+	*x = PolicyCheck{}
+	mi := &file_nodewise_v1_status_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyCheck) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyCheck) ProtoMessage() {}
+
+func (x *PolicyCheck) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_status_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyCheck.ProtoReflect.Descriptor instead.
+func (*PolicyCheck) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *PolicyCheck) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PolicyCheck) GetMeasurements() uint32 {
+	if x != nil {
+		return x.Measurements
+	}
+	return 0
+}
+
+func (x *PolicyCheck) GetCount() uint32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *PolicyCheck) GetSuccessful() uint32 {
+	if x != nil {
+		return x.Successful
+	}
+	return 0
+}
+
+func (x *PolicyCheck) GetFailed() uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return 0
+}
+
+func (x *PolicyCheck) GetFailureLimit() uint32 {
+	if x != nil {
+		return x.FailureLimit
+	}
+	return 0
+}
+
+func (x *PolicyCheck) GetInconclusive() uint32 {
+	if x != nil {
+		return x.Inconclusive
+	}
+	return 0
+}
+
+func (x *PolicyCheck) GetErrors() uint32 {
+	if x != nil {
+		return x.Errors
+	}
+	return 0
+}
+
+func (x *PolicyCheck) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *PolicyCheck) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *PolicyCheck) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+// PolicyApproval is an approval that a rollout waits for.
+type PolicyApproval struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The name of the stage.
+	Stage string `protobuf:"bytes,1,opt,name=stage,proto3" json:"stage,omitempty"`
+	// How many nodes it has.
+	Nodes uint32 `protobuf:"varint,2,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	// What the annotation `nodewise.dev/approve` must be.
+	Digest string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
+	// Since when.
+	Since *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=since,proto3" json:"since,omitempty"`
+	// The digest of an approval that does not count, because it is not for what the stage would do now. Empty if there is none.
+	OutdatedDigest string `protobuf:"bytes,5,opt,name=outdated_digest,json=outdatedDigest,proto3" json:"outdated_digest,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PolicyApproval) Reset() {
+	*x = PolicyApproval{}
+	mi := &file_nodewise_v1_status_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyApproval) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyApproval) ProtoMessage() {}
+
+func (x *PolicyApproval) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_status_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyApproval.ProtoReflect.Descriptor instead.
+func (*PolicyApproval) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *PolicyApproval) GetStage() string {
+	if x != nil {
+		return x.Stage
+	}
+	return ""
+}
+
+func (x *PolicyApproval) GetNodes() uint32 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *PolicyApproval) GetDigest() string {
+	if x != nil {
+		return x.Digest
+	}
+	return ""
+}
+
+func (x *PolicyApproval) GetSince() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Since
+	}
+	return nil
+}
+
+func (x *PolicyApproval) GetOutdatedDigest() string {
+	if x != nil {
+		return x.OutdatedDigest
+	}
+	return ""
+}
+
+// PolicyRejection says why no further node gets the current revision.
+type PolicyRejection struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Why, in one word: `FailureThreshold`, `AnalysisFailed`, `ApprovalDenied` or `Requested`.
+	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Why, in a sentence.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// When.
+	At *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=at,proto3" json:"at,omitempty"`
+	// What the annotation `nodewise.dev/resume` must be to let the revision go on.
+	ResumeDigest string `protobuf:"bytes,4,opt,name=resume_digest,json=resumeDigest,proto3" json:"resume_digest,omitempty"`
+	// Whether a person asked for the way back, whatever spec.onFailure says.
+	RollBack      bool `protobuf:"varint,5,opt,name=roll_back,json=rollBack,proto3" json:"roll_back,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyRejection) Reset() {
+	*x = PolicyRejection{}
+	mi := &file_nodewise_v1_status_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyRejection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyRejection) ProtoMessage() {}
+
+func (x *PolicyRejection) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_status_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyRejection.ProtoReflect.Descriptor instead.
+func (*PolicyRejection) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *PolicyRejection) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *PolicyRejection) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *PolicyRejection) GetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.At
+	}
+	return nil
+}
+
+func (x *PolicyRejection) GetResumeDigest() string {
+	if x != nil {
+		return x.ResumeDigest
+	}
+	return ""
+}
+
+func (x *PolicyRejection) GetRollBack() bool {
+	if x != nil {
+		return x.RollBack
+	}
+	return false
+}
+
+// PolicyNode is a node that matters to a rollout, and why.
+type PolicyNode struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// metadata.name of the node.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Why, in words.
+	Reason        string `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PolicyNode) Reset() {
+	*x = PolicyNode{}
+	mi := &file_nodewise_v1_status_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PolicyNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PolicyNode) ProtoMessage() {}
+
+func (x *PolicyNode) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_status_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PolicyNode.ProtoReflect.Descriptor instead.
+func (*PolicyNode) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_status_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PolicyNode) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PolicyNode) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 var File_nodewise_v1_status_proto protoreflect.FileDescriptor
 
 const file_nodewise_v1_status_proto_rawDesc = "" +
 	"\n" +
-	"\x18nodewise/v1/status.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19nodewise/v1/explain.proto\"\xc9\a\n" +
+	"\x18nodewise/v1/status.proto\x12\vnodewise.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x19nodewise/v1/explain.proto\"\xfd\a\n" +
 	"\x0eWorkloadStatus\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1424,7 +2142,8 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"\awriters\x18\x13 \x03(\v2\x13.nodewise.v1.WriterR\awriters\x12\x12\n" +
 	"\x04next\x18\x14 \x03(\tR\x04next\x12-\n" +
 	"\x04mode\x18\x15 \x01(\x0e2\x19.nodewise.v1.WorkloadModeR\x04mode\x12!\n" +
-	"\fsecond_owner\x18\x16 \x03(\tR\vsecondOwner\"\xa6\x01\n" +
+	"\fsecond_owner\x18\x16 \x03(\tR\vsecondOwner\x122\n" +
+	"\x06policy\x18\x17 \x01(\v2\x1a.nodewise.v1.PolicyRolloutR\x06policy\"\xa6\x01\n" +
 	"\x0eUpdateStrategy\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12'\n" +
 	"\x0fmax_unavailable\x18\x02 \x01(\rR\x0emaxUnavailable\x12\x1b\n" +
@@ -1460,7 +2179,7 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"more_units\x18\x05 \x01(\rR\tmoreUnits\x120\n" +
 	"\x05since\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x1a\n" +
 	"\brestarts\x18\a \x01(\rR\brestarts\x12\x1b\n" +
-	"\tlast_exit\x18\b \x01(\tR\blastExit\"\xcf\x03\n" +
+	"\tlast_exit\x18\b \x01(\tR\blastExit\"\x9b\x04\n" +
 	"\n" +
 	"NodeStatus\x12\x1b\n" +
 	"\tnode_name\x18\x01 \x01(\tR\bnodeName\x12,\n" +
@@ -1478,7 +2197,9 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"unit_state\x18\n" +
 	" \x01(\x0e2\x16.nodewise.v1.UnitStateR\tunitState\x12!\n" +
 	"\fblock_reason\x18\v \x01(\tR\vblockReason\x12\x12\n" +
-	"\x04pool\x18\f \x01(\tR\x04pool\"\x85\x01\n" +
+	"\x04pool\x18\f \x01(\tR\x04pool\x12#\n" +
+	"\rrollout_stage\x18\r \x01(\tR\frolloutStage\x12%\n" +
+	"\x0erollout_exempt\x18\x0e \x01(\bR\rrolloutExempt\"\x85\x01\n" +
 	"\rNodeCondition\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\tR\x06status\x12\x16\n" +
@@ -1517,7 +2238,76 @@ const file_nodewise_v1_status_proto_rawDesc = "" +
 	"\x05since\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"N\n" +
 	"\x06Writer\x12\x18\n" +
 	"\amanager\x18\x01 \x01(\tR\amanager\x12*\n" +
-	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at*|\n" +
+	"\x02at\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\"\x9f\x05\n" +
+	"\rPolicyRollout\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
+	"\x03uid\x18\x02 \x01(\tR\x03uid\x12\x14\n" +
+	"\x05state\x18\x03 \x01(\tR\x05state\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x16\n" +
+	"\x06paused\x18\x05 \x01(\bR\x06paused\x12!\n" +
+	"\fnot_accepted\x18\x06 \x01(\tR\vnotAccepted\x12\x16\n" +
+	"\x06others\x18\a \x03(\tR\x06others\x12\x1f\n" +
+	"\vstable_hash\x18\b \x01(\tR\n" +
+	"stableHash\x12#\n" +
+	"\rstable_number\x18\t \x01(\x03R\fstableNumber\x120\n" +
+	"\x06stages\x18\n" +
+	" \x03(\v2\x18.nodewise.v1.PolicyStageR\x06stages\x12F\n" +
+	"\x10pending_approval\x18\v \x01(\v2\x1b.nodewise.v1.PolicyApprovalR\x0fpendingApproval\x12:\n" +
+	"\trejection\x18\f \x01(\v2\x1c.nodewise.v1.PolicyRejectionR\trejection\x123\n" +
+	"\bblocking\x18\r \x03(\v2\x17.nodewise.v1.PolicyNodeR\bblocking\x12/\n" +
+	"\x06exempt\x18\x0e \x03(\v2\x17.nodewise.v1.PolicyNodeR\x06exempt\x12\x1f\n" +
+	"\vmore_exempt\x18\x0f \x01(\rR\n" +
+	"moreExempt\x12'\n" +
+	"\x0frollback_digest\x18\x10 \x01(\tR\x0erollbackDigest\x12\x1a\n" +
+	"\brequests\x18\x11 \x03(\tR\brequests\x12\x1d\n" +
+	"\n" +
+	"on_failure\x18\x12 \x01(\tR\tonFailure\"\x9f\x03\n" +
+	"\vPolicyStage\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x14\n" +
+	"\x05nodes\x18\x03 \x01(\rR\x05nodes\x12\x18\n" +
+	"\aupdated\x18\x04 \x01(\rR\aupdated\x12\x1c\n" +
+	"\tavailable\x18\x05 \x01(\rR\tavailable\x12\x16\n" +
+	"\x06exempt\x18\x06 \x01(\rR\x06exempt\x12\x16\n" +
+	"\x06failed\x18\a \x01(\rR\x06failed\x129\n" +
+	"\n" +
+	"started_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\tstartedAt\x12<\n" +
+	"\fsoak_ends_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\n" +
+	"soakEndsAt\x12=\n" +
+	"\fcompleted_at\x18\n" +
+	" \x01(\v2\x1a.google.protobuf.TimestampR\vcompletedAt\x120\n" +
+	"\x06checks\x18\v \x03(\v2\x18.nodewise.v1.PolicyCheckR\x06checks\"\xd0\x02\n" +
+	"\vPolicyCheck\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\"\n" +
+	"\fmeasurements\x18\x02 \x01(\rR\fmeasurements\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\rR\x05count\x12\x1e\n" +
+	"\n" +
+	"successful\x18\x04 \x01(\rR\n" +
+	"successful\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\rR\x06failed\x12#\n" +
+	"\rfailure_limit\x18\x06 \x01(\rR\ffailureLimit\x12\"\n" +
+	"\finconclusive\x18\a \x01(\rR\finconclusive\x12\x16\n" +
+	"\x06errors\x18\b \x01(\rR\x06errors\x12*\n" +
+	"\x02at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x14\n" +
+	"\x05value\x18\n" +
+	" \x01(\tR\x05value\x12\x18\n" +
+	"\amessage\x18\v \x01(\tR\amessage\"\xaf\x01\n" +
+	"\x0ePolicyApproval\x12\x14\n" +
+	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x14\n" +
+	"\x05nodes\x18\x02 \x01(\rR\x05nodes\x12\x16\n" +
+	"\x06digest\x18\x03 \x01(\tR\x06digest\x120\n" +
+	"\x05since\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12'\n" +
+	"\x0foutdated_digest\x18\x05 \x01(\tR\x0eoutdatedDigest\"\xb1\x01\n" +
+	"\x0fPolicyRejection\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12*\n" +
+	"\x02at\x18\x03 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12#\n" +
+	"\rresume_digest\x18\x04 \x01(\tR\fresumeDigest\x12\x1b\n" +
+	"\troll_back\x18\x05 \x01(\bR\brollBack\"8\n" +
+	"\n" +
+	"PolicyNode\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason*|\n" +
 	"\fWorkloadMode\x12\x1d\n" +
 	"\x19WORKLOAD_MODE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15WORKLOAD_MODE_OBSERVE\x10\x01\x12\x15\n" +
@@ -1552,7 +2342,7 @@ func file_nodewise_v1_status_proto_rawDescGZIP() []byte {
 }
 
 var file_nodewise_v1_status_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_nodewise_v1_status_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_nodewise_v1_status_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_nodewise_v1_status_proto_goTypes = []any{
 	(WorkloadMode)(0),             // 0: nodewise.v1.WorkloadMode
 	(RolloutState)(0),             // 1: nodewise.v1.RolloutState
@@ -1568,47 +2358,66 @@ var file_nodewise_v1_status_proto_goTypes = []any{
 	(*PodProblem)(nil),            // 11: nodewise.v1.PodProblem
 	(*Refusal)(nil),               // 12: nodewise.v1.Refusal
 	(*Writer)(nil),                // 13: nodewise.v1.Writer
-	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 15: google.protobuf.Duration
-	(NodeState)(0),                // 16: nodewise.v1.NodeState
-	(Rule)(0),                     // 17: nodewise.v1.Rule
+	(*PolicyRollout)(nil),         // 14: nodewise.v1.PolicyRollout
+	(*PolicyStage)(nil),           // 15: nodewise.v1.PolicyStage
+	(*PolicyCheck)(nil),           // 16: nodewise.v1.PolicyCheck
+	(*PolicyApproval)(nil),        // 17: nodewise.v1.PolicyApproval
+	(*PolicyRejection)(nil),       // 18: nodewise.v1.PolicyRejection
+	(*PolicyNode)(nil),            // 19: nodewise.v1.PolicyNode
+	(*timestamppb.Timestamp)(nil), // 20: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 21: google.protobuf.Duration
+	(NodeState)(0),                // 22: nodewise.v1.NodeState
+	(Rule)(0),                     // 23: nodewise.v1.Rule
 }
 var file_nodewise_v1_status_proto_depIdxs = []int32{
-	14, // 0: nodewise.v1.WorkloadStatus.observed_at:type_name -> google.protobuf.Timestamp
+	20, // 0: nodewise.v1.WorkloadStatus.observed_at:type_name -> google.protobuf.Timestamp
 	1,  // 1: nodewise.v1.WorkloadStatus.state:type_name -> nodewise.v1.RolloutState
 	4,  // 2: nodewise.v1.WorkloadStatus.strategy:type_name -> nodewise.v1.UpdateStrategy
 	5,  // 3: nodewise.v1.WorkloadStatus.revisions:type_name -> nodewise.v1.RevisionStatus
 	6,  // 4: nodewise.v1.WorkloadStatus.counts:type_name -> nodewise.v1.UnitCounts
-	14, // 5: nodewise.v1.WorkloadStatus.started_at:type_name -> google.protobuf.Timestamp
-	14, // 6: nodewise.v1.WorkloadStatus.stuck_since:type_name -> google.protobuf.Timestamp
-	15, // 7: nodewise.v1.WorkloadStatus.time_left:type_name -> google.protobuf.Duration
+	20, // 5: nodewise.v1.WorkloadStatus.started_at:type_name -> google.protobuf.Timestamp
+	20, // 6: nodewise.v1.WorkloadStatus.stuck_since:type_name -> google.protobuf.Timestamp
+	21, // 7: nodewise.v1.WorkloadStatus.time_left:type_name -> google.protobuf.Duration
 	7,  // 8: nodewise.v1.WorkloadStatus.causes:type_name -> nodewise.v1.BlockCause
 	8,  // 9: nodewise.v1.WorkloadStatus.nodes:type_name -> nodewise.v1.NodeStatus
 	10, // 10: nodewise.v1.WorkloadStatus.pods:type_name -> nodewise.v1.PodStatus
 	12, // 11: nodewise.v1.WorkloadStatus.last_refusal:type_name -> nodewise.v1.Refusal
 	13, // 12: nodewise.v1.WorkloadStatus.writers:type_name -> nodewise.v1.Writer
 	0,  // 13: nodewise.v1.WorkloadStatus.mode:type_name -> nodewise.v1.WorkloadMode
-	14, // 14: nodewise.v1.RevisionStatus.created_at:type_name -> google.protobuf.Timestamp
-	14, // 15: nodewise.v1.BlockCause.since:type_name -> google.protobuf.Timestamp
-	16, // 16: nodewise.v1.NodeStatus.state:type_name -> nodewise.v1.NodeState
-	17, // 17: nodewise.v1.NodeStatus.rule:type_name -> nodewise.v1.Rule
-	10, // 18: nodewise.v1.NodeStatus.pods:type_name -> nodewise.v1.PodStatus
-	9,  // 19: nodewise.v1.NodeStatus.conditions:type_name -> nodewise.v1.NodeCondition
-	2,  // 20: nodewise.v1.NodeStatus.unit_state:type_name -> nodewise.v1.UnitState
-	14, // 21: nodewise.v1.NodeCondition.since:type_name -> google.protobuf.Timestamp
-	14, // 22: nodewise.v1.PodStatus.created_at:type_name -> google.protobuf.Timestamp
-	14, // 23: nodewise.v1.PodStatus.not_ready_since:type_name -> google.protobuf.Timestamp
-	14, // 24: nodewise.v1.PodStatus.deleted_at:type_name -> google.protobuf.Timestamp
-	11, // 25: nodewise.v1.PodStatus.problem:type_name -> nodewise.v1.PodProblem
-	2,  // 26: nodewise.v1.PodStatus.unit_state:type_name -> nodewise.v1.UnitState
-	14, // 27: nodewise.v1.Refusal.at:type_name -> google.protobuf.Timestamp
-	14, // 28: nodewise.v1.Refusal.since:type_name -> google.protobuf.Timestamp
-	14, // 29: nodewise.v1.Writer.at:type_name -> google.protobuf.Timestamp
-	30, // [30:30] is the sub-list for method output_type
-	30, // [30:30] is the sub-list for method input_type
-	30, // [30:30] is the sub-list for extension type_name
-	30, // [30:30] is the sub-list for extension extendee
-	0,  // [0:30] is the sub-list for field type_name
+	14, // 14: nodewise.v1.WorkloadStatus.policy:type_name -> nodewise.v1.PolicyRollout
+	20, // 15: nodewise.v1.RevisionStatus.created_at:type_name -> google.protobuf.Timestamp
+	20, // 16: nodewise.v1.BlockCause.since:type_name -> google.protobuf.Timestamp
+	22, // 17: nodewise.v1.NodeStatus.state:type_name -> nodewise.v1.NodeState
+	23, // 18: nodewise.v1.NodeStatus.rule:type_name -> nodewise.v1.Rule
+	10, // 19: nodewise.v1.NodeStatus.pods:type_name -> nodewise.v1.PodStatus
+	9,  // 20: nodewise.v1.NodeStatus.conditions:type_name -> nodewise.v1.NodeCondition
+	2,  // 21: nodewise.v1.NodeStatus.unit_state:type_name -> nodewise.v1.UnitState
+	20, // 22: nodewise.v1.NodeCondition.since:type_name -> google.protobuf.Timestamp
+	20, // 23: nodewise.v1.PodStatus.created_at:type_name -> google.protobuf.Timestamp
+	20, // 24: nodewise.v1.PodStatus.not_ready_since:type_name -> google.protobuf.Timestamp
+	20, // 25: nodewise.v1.PodStatus.deleted_at:type_name -> google.protobuf.Timestamp
+	11, // 26: nodewise.v1.PodStatus.problem:type_name -> nodewise.v1.PodProblem
+	2,  // 27: nodewise.v1.PodStatus.unit_state:type_name -> nodewise.v1.UnitState
+	20, // 28: nodewise.v1.Refusal.at:type_name -> google.protobuf.Timestamp
+	20, // 29: nodewise.v1.Refusal.since:type_name -> google.protobuf.Timestamp
+	20, // 30: nodewise.v1.Writer.at:type_name -> google.protobuf.Timestamp
+	15, // 31: nodewise.v1.PolicyRollout.stages:type_name -> nodewise.v1.PolicyStage
+	17, // 32: nodewise.v1.PolicyRollout.pending_approval:type_name -> nodewise.v1.PolicyApproval
+	18, // 33: nodewise.v1.PolicyRollout.rejection:type_name -> nodewise.v1.PolicyRejection
+	19, // 34: nodewise.v1.PolicyRollout.blocking:type_name -> nodewise.v1.PolicyNode
+	19, // 35: nodewise.v1.PolicyRollout.exempt:type_name -> nodewise.v1.PolicyNode
+	20, // 36: nodewise.v1.PolicyStage.started_at:type_name -> google.protobuf.Timestamp
+	20, // 37: nodewise.v1.PolicyStage.soak_ends_at:type_name -> google.protobuf.Timestamp
+	20, // 38: nodewise.v1.PolicyStage.completed_at:type_name -> google.protobuf.Timestamp
+	16, // 39: nodewise.v1.PolicyStage.checks:type_name -> nodewise.v1.PolicyCheck
+	20, // 40: nodewise.v1.PolicyCheck.at:type_name -> google.protobuf.Timestamp
+	20, // 41: nodewise.v1.PolicyApproval.since:type_name -> google.protobuf.Timestamp
+	20, // 42: nodewise.v1.PolicyRejection.at:type_name -> google.protobuf.Timestamp
+	43, // [43:43] is the sub-list for method output_type
+	43, // [43:43] is the sub-list for method input_type
+	43, // [43:43] is the sub-list for extension type_name
+	43, // [43:43] is the sub-list for extension extendee
+	0,  // [0:43] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_status_proto_init() }
@@ -1623,7 +2432,7 @@ func file_nodewise_v1_status_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_status_proto_rawDesc), len(file_nodewise_v1_status_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   11,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1167,6 +1167,9 @@ pub struct NodeExplanation {
     /// With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on.
     #[prost(string, tag = "10")]
     pub rollout_stage: ::prost::alloc::string::String,
+    /// With a RolloutPolicy: whether the policy leaves the node alone, because it is not ready or in maintenance.
+    #[prost(bool, tag = "11")]
+    pub rollout_exempt: bool,
 }
 /// PodExplanation is the state of one pod.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4032,6 +4035,9 @@ pub struct WorkloadStatus {
     /// Sentences about a second controller that works on the workload: one writes the status, or deletes pods. At most 8.
     #[prost(string, repeated, tag = "22")]
     pub second_owner: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// For a DaemonSet with a RolloutPolicy: the policy in charge, and how far its stages are.
+    #[prost(message, optional, tag = "23")]
+    pub policy: ::core::option::Option<PolicyRollout>,
 }
 /// UpdateStrategy is spec.updateStrategy of a DaemonSet or spec.strategy of a Deployment.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4166,6 +4172,12 @@ pub struct NodeStatus {
     /// The node pool, by the label of the cloud provider or of Karpenter. Empty if there is none.
     #[prost(string, tag = "12")]
     pub pool: ::prost::alloc::string::String,
+    /// With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on.
+    #[prost(string, tag = "13")]
+    pub rollout_stage: ::prost::alloc::string::String,
+    /// With a RolloutPolicy: whether the policy leaves the node alone, because it is not ready or in maintenance.
+    #[prost(bool, tag = "14")]
+    pub rollout_exempt: bool,
 }
 /// NodeCondition is one condition of a node.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -4264,6 +4276,187 @@ pub struct Writer {
     /// The time of its last write. Absent if that is not known.
     #[prost(message, optional, tag = "2")]
     pub at: ::core::option::Option<::pbjson_types::Timestamp>,
+}
+/// PolicyRollout is the rollout of a DaemonSet as the RolloutPolicy in charge rules it. It comes from the next plan, and from the status of
+/// the policy where that plan does not change it.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PolicyRollout {
+    /// metadata.name of the policy.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// metadata.uid of the policy.
+    #[prost(string, tag = "2")]
+    pub uid: ::prost::alloc::string::String,
+    /// What the rollout does or waits for, in one word, as `kubectl get rolloutpolicies` prints it: `Soaking`, `AwaitingApproval`.
+    #[prost(string, tag = "3")]
+    pub state: ::prost::alloc::string::String,
+    /// The same in a sentence.
+    #[prost(string, tag = "4")]
+    pub message: ::prost::alloc::string::String,
+    /// spec.paused.
+    #[prost(bool, tag = "5")]
+    pub paused: bool,
+    /// Why the policy cannot be used, or what it asks for that cannot be done here. Empty if neither is so.
+    #[prost(string, tag = "6")]
+    pub not_accepted: ::prost::alloc::string::String,
+    /// Other policies that target the DaemonSet, by name. They do not count.
+    #[prost(string, repeated, tag = "7")]
+    pub others: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The last revision whose rollout succeeded. Empty if it is not known.
+    #[prost(string, tag = "8")]
+    pub stable_hash: ::prost::alloc::string::String,
+    /// Its number. 0 if it is not known.
+    #[prost(int64, tag = "9")]
+    pub stable_number: i64,
+    /// The stages in their order; of a stage with groupBy, its waves.
+    #[prost(message, repeated, tag = "10")]
+    pub stages: ::prost::alloc::vec::Vec<PolicyStage>,
+    /// The approval that is waited for.
+    #[prost(message, optional, tag = "11")]
+    pub pending_approval: ::core::option::Option<PolicyApproval>,
+    /// The rejection of the current revision.
+    #[prost(message, optional, tag = "12")]
+    pub rejection: ::core::option::Option<PolicyRejection>,
+    /// The nodes that hold the rollout up, with the reason. At most 20.
+    #[prost(message, repeated, tag = "13")]
+    pub blocking: ::prost::alloc::vec::Vec<PolicyNode>,
+    /// The nodes that the policy leaves alone, with the reason. At most 100.
+    #[prost(message, repeated, tag = "14")]
+    pub exempt: ::prost::alloc::vec::Vec<PolicyNode>,
+    /// The number of nodes beyond those in `exempt`.
+    #[prost(uint32, tag = "15")]
+    pub more_exempt: u32,
+    /// What the annotation `nodewise.dev/rollback` must be to let the nodes go back. Empty if an executor has not recorded the rollout.
+    #[prost(string, tag = "16")]
+    pub rollback_digest: ::prost::alloc::string::String,
+    /// The annotations by which people have asked the policy for something, without their values: `nodewise.dev/approve`.
+    #[prost(string, repeated, tag = "17")]
+    pub requests: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// spec.onFailure: `Rollback` or `Pause`.
+    #[prost(string, tag = "18")]
+    pub on_failure: ::prost::alloc::string::String,
+}
+/// PolicyStage is one stage of a rollout, or one wave of a stage.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PolicyStage {
+    /// The name; of a wave, with the value of its label: `zones/eu-1a`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// `Pending`, `AwaitingApproval`, `OutsideWindow`, `Analyzing`, `Progressing`, `Soaking` or `Complete`.
+    #[prost(string, tag = "2")]
+    pub state: ::prost::alloc::string::String,
+    /// Its nodes.
+    #[prost(uint32, tag = "3")]
+    pub nodes: u32,
+    /// Nodes with a pod of the current revision.
+    #[prost(uint32, tag = "4")]
+    pub updated: u32,
+    /// Nodes whose pod of the current revision is available.
+    #[prost(uint32, tag = "5")]
+    pub available: u32,
+    /// Nodes that are not waited for.
+    #[prost(uint32, tag = "6")]
+    pub exempt: u32,
+    /// Nodes that failed.
+    #[prost(uint32, tag = "7")]
+    pub failed: u32,
+    /// When it began. Absent if it has not.
+    #[prost(message, optional, tag = "8")]
+    pub started_at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// When its soak ends, if no pod becomes unavailable. Absent if it does not soak.
+    #[prost(message, optional, tag = "9")]
+    pub soak_ends_at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// When it was complete. Absent if it is not.
+    #[prost(message, optional, tag = "10")]
+    pub completed_at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// Its checks that were asked.
+    #[prost(message, repeated, tag = "11")]
+    pub checks: ::prost::alloc::vec::Vec<PolicyCheck>,
+}
+/// PolicyCheck says how far a check of a stage is.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PolicyCheck {
+    /// The name.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Measurements so far.
+    #[prost(uint32, tag = "2")]
+    pub measurements: u32,
+    /// How many are wanted.
+    #[prost(uint32, tag = "3")]
+    pub count: u32,
+    /// Those that passed.
+    #[prost(uint32, tag = "4")]
+    pub successful: u32,
+    /// Those that failed.
+    #[prost(uint32, tag = "5")]
+    pub failed: u32,
+    /// How many may fail.
+    #[prost(uint32, tag = "6")]
+    pub failure_limit: u32,
+    /// Those that said neither.
+    #[prost(uint32, tag = "7")]
+    pub inconclusive: u32,
+    /// Those that could not be made.
+    #[prost(uint32, tag = "8")]
+    pub errors: u32,
+    /// When the last one was made.
+    #[prost(message, optional, tag = "9")]
+    pub at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// Its value.
+    #[prost(string, tag = "10")]
+    pub value: ::prost::alloc::string::String,
+    /// What it said.
+    #[prost(string, tag = "11")]
+    pub message: ::prost::alloc::string::String,
+}
+/// PolicyApproval is an approval that a rollout waits for.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PolicyApproval {
+    /// The name of the stage.
+    #[prost(string, tag = "1")]
+    pub stage: ::prost::alloc::string::String,
+    /// How many nodes it has.
+    #[prost(uint32, tag = "2")]
+    pub nodes: u32,
+    /// What the annotation `nodewise.dev/approve` must be.
+    #[prost(string, tag = "3")]
+    pub digest: ::prost::alloc::string::String,
+    /// Since when.
+    #[prost(message, optional, tag = "4")]
+    pub since: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// The digest of an approval that does not count, because it is not for what the stage would do now. Empty if there is none.
+    #[prost(string, tag = "5")]
+    pub outdated_digest: ::prost::alloc::string::String,
+}
+/// PolicyRejection says why no further node gets the current revision.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PolicyRejection {
+    /// Why, in one word: `FailureThreshold`, `AnalysisFailed`, `ApprovalDenied` or `Requested`.
+    #[prost(string, tag = "1")]
+    pub reason: ::prost::alloc::string::String,
+    /// Why, in a sentence.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// When.
+    #[prost(message, optional, tag = "3")]
+    pub at: ::core::option::Option<::pbjson_types::Timestamp>,
+    /// What the annotation `nodewise.dev/resume` must be to let the revision go on.
+    #[prost(string, tag = "4")]
+    pub resume_digest: ::prost::alloc::string::String,
+    /// Whether a person asked for the way back, whatever spec.onFailure says.
+    #[prost(bool, tag = "5")]
+    pub roll_back: bool,
+}
+/// PolicyNode is a node that matters to a rollout, and why.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PolicyNode {
+    /// metadata.name of the node.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Why, in words.
+    #[prost(string, tag = "2")]
+    pub reason: ::prost::alloc::string::String,
 }
 /// WorkloadMode says how Nodewise works on a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

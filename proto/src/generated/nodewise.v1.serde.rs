@@ -7771,6 +7771,9 @@ impl serde::Serialize for NodeExplanation {
         if !self.rollout_stage.is_empty() {
             len += 1;
         }
+        if self.rollout_exempt {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeExplanation", len)?;
         if !self.node_name.is_empty() {
             struct_ser.serialize_field("nodeName", &self.node_name)?;
@@ -7806,6 +7809,9 @@ impl serde::Serialize for NodeExplanation {
         if !self.rollout_stage.is_empty() {
             struct_ser.serialize_field("rolloutStage", &self.rollout_stage)?;
         }
+        if self.rollout_exempt {
+            struct_ser.serialize_field("rolloutExempt", &self.rollout_exempt)?;
+        }
         struct_ser.end()
     }
 }
@@ -7831,6 +7837,8 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
             "queuePosition",
             "rollout_stage",
             "rolloutStage",
+            "rollout_exempt",
+            "rolloutExempt",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -7845,6 +7853,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
             Details,
             QueuePosition,
             RolloutStage,
+            RolloutExempt,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7876,6 +7885,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                             "details" => Ok(GeneratedField::Details),
                             "queuePosition" | "queue_position" => Ok(GeneratedField::QueuePosition),
                             "rolloutStage" | "rollout_stage" => Ok(GeneratedField::RolloutStage),
+                            "rolloutExempt" | "rollout_exempt" => Ok(GeneratedField::RolloutExempt),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7905,6 +7915,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                 let mut details__ = None;
                 let mut queue_position__ = None;
                 let mut rollout_stage__ = None;
+                let mut rollout_exempt__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::NodeName => {
@@ -7969,6 +7980,12 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                             }
                             rollout_stage__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::RolloutExempt => {
+                            if rollout_exempt__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rolloutExempt"));
+                            }
+                            rollout_exempt__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(NodeExplanation {
@@ -7982,6 +7999,7 @@ impl<'de> serde::Deserialize<'de> for NodeExplanation {
                     details: details__.unwrap_or_default(),
                     queue_position: queue_position__.unwrap_or_default(),
                     rollout_stage: rollout_stage__.unwrap_or_default(),
+                    rollout_exempt: rollout_exempt__.unwrap_or_default(),
                 })
             }
         }
@@ -8357,6 +8375,12 @@ impl serde::Serialize for NodeStatus {
         if !self.pool.is_empty() {
             len += 1;
         }
+        if !self.rollout_stage.is_empty() {
+            len += 1;
+        }
+        if self.rollout_exempt {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeStatus", len)?;
         if !self.node_name.is_empty() {
             struct_ser.serialize_field("nodeName", &self.node_name)?;
@@ -8400,6 +8424,12 @@ impl serde::Serialize for NodeStatus {
         if !self.pool.is_empty() {
             struct_ser.serialize_field("pool", &self.pool)?;
         }
+        if !self.rollout_stage.is_empty() {
+            struct_ser.serialize_field("rolloutStage", &self.rollout_stage)?;
+        }
+        if self.rollout_exempt {
+            struct_ser.serialize_field("rolloutExempt", &self.rollout_exempt)?;
+        }
         struct_ser.end()
     }
 }
@@ -8426,6 +8456,10 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
             "block_reason",
             "blockReason",
             "pool",
+            "rollout_stage",
+            "rolloutStage",
+            "rollout_exempt",
+            "rolloutExempt",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -8442,6 +8476,8 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
             UnitState,
             BlockReason,
             Pool,
+            RolloutStage,
+            RolloutExempt,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -8475,6 +8511,8 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
                             "unitState" | "unit_state" => Ok(GeneratedField::UnitState),
                             "blockReason" | "block_reason" => Ok(GeneratedField::BlockReason),
                             "pool" => Ok(GeneratedField::Pool),
+                            "rolloutStage" | "rollout_stage" => Ok(GeneratedField::RolloutStage),
+                            "rolloutExempt" | "rollout_exempt" => Ok(GeneratedField::RolloutExempt),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -8506,6 +8544,8 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
                 let mut unit_state__ = None;
                 let mut block_reason__ = None;
                 let mut pool__ = None;
+                let mut rollout_stage__ = None;
+                let mut rollout_exempt__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::NodeName => {
@@ -8582,6 +8622,18 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
                             }
                             pool__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::RolloutStage => {
+                            if rollout_stage__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rolloutStage"));
+                            }
+                            rollout_stage__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::RolloutExempt => {
+                            if rollout_exempt__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rolloutExempt"));
+                            }
+                            rollout_exempt__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(NodeStatus {
@@ -8597,6 +8649,8 @@ impl<'de> serde::Deserialize<'de> for NodeStatus {
                     unit_state: unit_state__.unwrap_or_default(),
                     block_reason: block_reason__.unwrap_or_default(),
                     pool: pool__.unwrap_or_default(),
+                    rollout_stage: rollout_stage__.unwrap_or_default(),
+                    rollout_exempt: rollout_exempt__.unwrap_or_default(),
                 })
             }
         }
@@ -12013,6 +12067,1380 @@ impl<'de> serde::Deserialize<'de> for PodStatus {
             }
         }
         deserializer.deserialize_struct("nodewise.v1.PodStatus", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PolicyApproval {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.stage.is_empty() {
+            len += 1;
+        }
+        if self.nodes != 0 {
+            len += 1;
+        }
+        if !self.digest.is_empty() {
+            len += 1;
+        }
+        if self.since.is_some() {
+            len += 1;
+        }
+        if !self.outdated_digest.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PolicyApproval", len)?;
+        if !self.stage.is_empty() {
+            struct_ser.serialize_field("stage", &self.stage)?;
+        }
+        if self.nodes != 0 {
+            struct_ser.serialize_field("nodes", &self.nodes)?;
+        }
+        if !self.digest.is_empty() {
+            struct_ser.serialize_field("digest", &self.digest)?;
+        }
+        if let Some(v) = self.since.as_ref() {
+            struct_ser.serialize_field("since", v)?;
+        }
+        if !self.outdated_digest.is_empty() {
+            struct_ser.serialize_field("outdatedDigest", &self.outdated_digest)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PolicyApproval {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "stage",
+            "nodes",
+            "digest",
+            "since",
+            "outdated_digest",
+            "outdatedDigest",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Stage,
+            Nodes,
+            Digest,
+            Since,
+            OutdatedDigest,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "stage" => Ok(GeneratedField::Stage),
+                            "nodes" => Ok(GeneratedField::Nodes),
+                            "digest" => Ok(GeneratedField::Digest),
+                            "since" => Ok(GeneratedField::Since),
+                            "outdatedDigest" | "outdated_digest" => Ok(GeneratedField::OutdatedDigest),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PolicyApproval;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PolicyApproval")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PolicyApproval, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut stage__ = None;
+                let mut nodes__ = None;
+                let mut digest__ = None;
+                let mut since__ = None;
+                let mut outdated_digest__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Stage => {
+                            if stage__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stage"));
+                            }
+                            stage__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Nodes => {
+                            if nodes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodes"));
+                            }
+                            nodes__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Digest => {
+                            if digest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("digest"));
+                            }
+                            digest__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Since => {
+                            if since__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("since"));
+                            }
+                            since__ = map_.next_value()?;
+                        }
+                        GeneratedField::OutdatedDigest => {
+                            if outdated_digest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("outdatedDigest"));
+                            }
+                            outdated_digest__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PolicyApproval {
+                    stage: stage__.unwrap_or_default(),
+                    nodes: nodes__.unwrap_or_default(),
+                    digest: digest__.unwrap_or_default(),
+                    since: since__,
+                    outdated_digest: outdated_digest__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PolicyApproval", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PolicyCheck {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if self.measurements != 0 {
+            len += 1;
+        }
+        if self.count != 0 {
+            len += 1;
+        }
+        if self.successful != 0 {
+            len += 1;
+        }
+        if self.failed != 0 {
+            len += 1;
+        }
+        if self.failure_limit != 0 {
+            len += 1;
+        }
+        if self.inconclusive != 0 {
+            len += 1;
+        }
+        if self.errors != 0 {
+            len += 1;
+        }
+        if self.at.is_some() {
+            len += 1;
+        }
+        if !self.value.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PolicyCheck", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if self.measurements != 0 {
+            struct_ser.serialize_field("measurements", &self.measurements)?;
+        }
+        if self.count != 0 {
+            struct_ser.serialize_field("count", &self.count)?;
+        }
+        if self.successful != 0 {
+            struct_ser.serialize_field("successful", &self.successful)?;
+        }
+        if self.failed != 0 {
+            struct_ser.serialize_field("failed", &self.failed)?;
+        }
+        if self.failure_limit != 0 {
+            struct_ser.serialize_field("failureLimit", &self.failure_limit)?;
+        }
+        if self.inconclusive != 0 {
+            struct_ser.serialize_field("inconclusive", &self.inconclusive)?;
+        }
+        if self.errors != 0 {
+            struct_ser.serialize_field("errors", &self.errors)?;
+        }
+        if let Some(v) = self.at.as_ref() {
+            struct_ser.serialize_field("at", v)?;
+        }
+        if !self.value.is_empty() {
+            struct_ser.serialize_field("value", &self.value)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PolicyCheck {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "measurements",
+            "count",
+            "successful",
+            "failed",
+            "failure_limit",
+            "failureLimit",
+            "inconclusive",
+            "errors",
+            "at",
+            "value",
+            "message",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Measurements,
+            Count,
+            Successful,
+            Failed,
+            FailureLimit,
+            Inconclusive,
+            Errors,
+            At,
+            Value,
+            Message,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "measurements" => Ok(GeneratedField::Measurements),
+                            "count" => Ok(GeneratedField::Count),
+                            "successful" => Ok(GeneratedField::Successful),
+                            "failed" => Ok(GeneratedField::Failed),
+                            "failureLimit" | "failure_limit" => Ok(GeneratedField::FailureLimit),
+                            "inconclusive" => Ok(GeneratedField::Inconclusive),
+                            "errors" => Ok(GeneratedField::Errors),
+                            "at" => Ok(GeneratedField::At),
+                            "value" => Ok(GeneratedField::Value),
+                            "message" => Ok(GeneratedField::Message),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PolicyCheck;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PolicyCheck")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PolicyCheck, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut measurements__ = None;
+                let mut count__ = None;
+                let mut successful__ = None;
+                let mut failed__ = None;
+                let mut failure_limit__ = None;
+                let mut inconclusive__ = None;
+                let mut errors__ = None;
+                let mut at__ = None;
+                let mut value__ = None;
+                let mut message__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Measurements => {
+                            if measurements__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("measurements"));
+                            }
+                            measurements__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Count => {
+                            if count__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("count"));
+                            }
+                            count__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Successful => {
+                            if successful__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("successful"));
+                            }
+                            successful__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Failed => {
+                            if failed__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failed"));
+                            }
+                            failed__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::FailureLimit => {
+                            if failure_limit__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failureLimit"));
+                            }
+                            failure_limit__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Inconclusive => {
+                            if inconclusive__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("inconclusive"));
+                            }
+                            inconclusive__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Errors => {
+                            if errors__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("errors"));
+                            }
+                            errors__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::At => {
+                            if at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("at"));
+                            }
+                            at__ = map_.next_value()?;
+                        }
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PolicyCheck {
+                    name: name__.unwrap_or_default(),
+                    measurements: measurements__.unwrap_or_default(),
+                    count: count__.unwrap_or_default(),
+                    successful: successful__.unwrap_or_default(),
+                    failed: failed__.unwrap_or_default(),
+                    failure_limit: failure_limit__.unwrap_or_default(),
+                    inconclusive: inconclusive__.unwrap_or_default(),
+                    errors: errors__.unwrap_or_default(),
+                    at: at__,
+                    value: value__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PolicyCheck", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PolicyNode {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.reason.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PolicyNode", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.reason.is_empty() {
+            struct_ser.serialize_field("reason", &self.reason)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PolicyNode {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "reason",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Reason,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "reason" => Ok(GeneratedField::Reason),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PolicyNode;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PolicyNode")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PolicyNode, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut reason__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PolicyNode {
+                    name: name__.unwrap_or_default(),
+                    reason: reason__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PolicyNode", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PolicyRejection {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.reason.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if self.at.is_some() {
+            len += 1;
+        }
+        if !self.resume_digest.is_empty() {
+            len += 1;
+        }
+        if self.roll_back {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PolicyRejection", len)?;
+        if !self.reason.is_empty() {
+            struct_ser.serialize_field("reason", &self.reason)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if let Some(v) = self.at.as_ref() {
+            struct_ser.serialize_field("at", v)?;
+        }
+        if !self.resume_digest.is_empty() {
+            struct_ser.serialize_field("resumeDigest", &self.resume_digest)?;
+        }
+        if self.roll_back {
+            struct_ser.serialize_field("rollBack", &self.roll_back)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PolicyRejection {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "reason",
+            "message",
+            "at",
+            "resume_digest",
+            "resumeDigest",
+            "roll_back",
+            "rollBack",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Reason,
+            Message,
+            At,
+            ResumeDigest,
+            RollBack,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "reason" => Ok(GeneratedField::Reason),
+                            "message" => Ok(GeneratedField::Message),
+                            "at" => Ok(GeneratedField::At),
+                            "resumeDigest" | "resume_digest" => Ok(GeneratedField::ResumeDigest),
+                            "rollBack" | "roll_back" => Ok(GeneratedField::RollBack),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PolicyRejection;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PolicyRejection")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PolicyRejection, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut reason__ = None;
+                let mut message__ = None;
+                let mut at__ = None;
+                let mut resume_digest__ = None;
+                let mut roll_back__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Reason => {
+                            if reason__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("reason"));
+                            }
+                            reason__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::At => {
+                            if at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("at"));
+                            }
+                            at__ = map_.next_value()?;
+                        }
+                        GeneratedField::ResumeDigest => {
+                            if resume_digest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("resumeDigest"));
+                            }
+                            resume_digest__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::RollBack => {
+                            if roll_back__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rollBack"));
+                            }
+                            roll_back__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PolicyRejection {
+                    reason: reason__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    at: at__,
+                    resume_digest: resume_digest__.unwrap_or_default(),
+                    roll_back: roll_back__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PolicyRejection", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PolicyRollout {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.uid.is_empty() {
+            len += 1;
+        }
+        if !self.state.is_empty() {
+            len += 1;
+        }
+        if !self.message.is_empty() {
+            len += 1;
+        }
+        if self.paused {
+            len += 1;
+        }
+        if !self.not_accepted.is_empty() {
+            len += 1;
+        }
+        if !self.others.is_empty() {
+            len += 1;
+        }
+        if !self.stable_hash.is_empty() {
+            len += 1;
+        }
+        if self.stable_number != 0 {
+            len += 1;
+        }
+        if !self.stages.is_empty() {
+            len += 1;
+        }
+        if self.pending_approval.is_some() {
+            len += 1;
+        }
+        if self.rejection.is_some() {
+            len += 1;
+        }
+        if !self.blocking.is_empty() {
+            len += 1;
+        }
+        if !self.exempt.is_empty() {
+            len += 1;
+        }
+        if self.more_exempt != 0 {
+            len += 1;
+        }
+        if !self.rollback_digest.is_empty() {
+            len += 1;
+        }
+        if !self.requests.is_empty() {
+            len += 1;
+        }
+        if !self.on_failure.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PolicyRollout", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.uid.is_empty() {
+            struct_ser.serialize_field("uid", &self.uid)?;
+        }
+        if !self.state.is_empty() {
+            struct_ser.serialize_field("state", &self.state)?;
+        }
+        if !self.message.is_empty() {
+            struct_ser.serialize_field("message", &self.message)?;
+        }
+        if self.paused {
+            struct_ser.serialize_field("paused", &self.paused)?;
+        }
+        if !self.not_accepted.is_empty() {
+            struct_ser.serialize_field("notAccepted", &self.not_accepted)?;
+        }
+        if !self.others.is_empty() {
+            struct_ser.serialize_field("others", &self.others)?;
+        }
+        if !self.stable_hash.is_empty() {
+            struct_ser.serialize_field("stableHash", &self.stable_hash)?;
+        }
+        if self.stable_number != 0 {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("stableNumber", ToString::to_string(&self.stable_number).as_str())?;
+        }
+        if !self.stages.is_empty() {
+            struct_ser.serialize_field("stages", &self.stages)?;
+        }
+        if let Some(v) = self.pending_approval.as_ref() {
+            struct_ser.serialize_field("pendingApproval", v)?;
+        }
+        if let Some(v) = self.rejection.as_ref() {
+            struct_ser.serialize_field("rejection", v)?;
+        }
+        if !self.blocking.is_empty() {
+            struct_ser.serialize_field("blocking", &self.blocking)?;
+        }
+        if !self.exempt.is_empty() {
+            struct_ser.serialize_field("exempt", &self.exempt)?;
+        }
+        if self.more_exempt != 0 {
+            struct_ser.serialize_field("moreExempt", &self.more_exempt)?;
+        }
+        if !self.rollback_digest.is_empty() {
+            struct_ser.serialize_field("rollbackDigest", &self.rollback_digest)?;
+        }
+        if !self.requests.is_empty() {
+            struct_ser.serialize_field("requests", &self.requests)?;
+        }
+        if !self.on_failure.is_empty() {
+            struct_ser.serialize_field("onFailure", &self.on_failure)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PolicyRollout {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "uid",
+            "state",
+            "message",
+            "paused",
+            "not_accepted",
+            "notAccepted",
+            "others",
+            "stable_hash",
+            "stableHash",
+            "stable_number",
+            "stableNumber",
+            "stages",
+            "pending_approval",
+            "pendingApproval",
+            "rejection",
+            "blocking",
+            "exempt",
+            "more_exempt",
+            "moreExempt",
+            "rollback_digest",
+            "rollbackDigest",
+            "requests",
+            "on_failure",
+            "onFailure",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            Uid,
+            State,
+            Message,
+            Paused,
+            NotAccepted,
+            Others,
+            StableHash,
+            StableNumber,
+            Stages,
+            PendingApproval,
+            Rejection,
+            Blocking,
+            Exempt,
+            MoreExempt,
+            RollbackDigest,
+            Requests,
+            OnFailure,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "uid" => Ok(GeneratedField::Uid),
+                            "state" => Ok(GeneratedField::State),
+                            "message" => Ok(GeneratedField::Message),
+                            "paused" => Ok(GeneratedField::Paused),
+                            "notAccepted" | "not_accepted" => Ok(GeneratedField::NotAccepted),
+                            "others" => Ok(GeneratedField::Others),
+                            "stableHash" | "stable_hash" => Ok(GeneratedField::StableHash),
+                            "stableNumber" | "stable_number" => Ok(GeneratedField::StableNumber),
+                            "stages" => Ok(GeneratedField::Stages),
+                            "pendingApproval" | "pending_approval" => Ok(GeneratedField::PendingApproval),
+                            "rejection" => Ok(GeneratedField::Rejection),
+                            "blocking" => Ok(GeneratedField::Blocking),
+                            "exempt" => Ok(GeneratedField::Exempt),
+                            "moreExempt" | "more_exempt" => Ok(GeneratedField::MoreExempt),
+                            "rollbackDigest" | "rollback_digest" => Ok(GeneratedField::RollbackDigest),
+                            "requests" => Ok(GeneratedField::Requests),
+                            "onFailure" | "on_failure" => Ok(GeneratedField::OnFailure),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PolicyRollout;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PolicyRollout")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PolicyRollout, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut uid__ = None;
+                let mut state__ = None;
+                let mut message__ = None;
+                let mut paused__ = None;
+                let mut not_accepted__ = None;
+                let mut others__ = None;
+                let mut stable_hash__ = None;
+                let mut stable_number__ = None;
+                let mut stages__ = None;
+                let mut pending_approval__ = None;
+                let mut rejection__ = None;
+                let mut blocking__ = None;
+                let mut exempt__ = None;
+                let mut more_exempt__ = None;
+                let mut rollback_digest__ = None;
+                let mut requests__ = None;
+                let mut on_failure__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Uid => {
+                            if uid__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("uid"));
+                            }
+                            uid__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Message => {
+                            if message__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("message"));
+                            }
+                            message__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Paused => {
+                            if paused__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("paused"));
+                            }
+                            paused__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::NotAccepted => {
+                            if not_accepted__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("notAccepted"));
+                            }
+                            not_accepted__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Others => {
+                            if others__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("others"));
+                            }
+                            others__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::StableHash => {
+                            if stable_hash__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stableHash"));
+                            }
+                            stable_hash__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::StableNumber => {
+                            if stable_number__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stableNumber"));
+                            }
+                            stable_number__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Stages => {
+                            if stages__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("stages"));
+                            }
+                            stages__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::PendingApproval => {
+                            if pending_approval__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("pendingApproval"));
+                            }
+                            pending_approval__ = map_.next_value()?;
+                        }
+                        GeneratedField::Rejection => {
+                            if rejection__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rejection"));
+                            }
+                            rejection__ = map_.next_value()?;
+                        }
+                        GeneratedField::Blocking => {
+                            if blocking__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("blocking"));
+                            }
+                            blocking__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Exempt => {
+                            if exempt__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("exempt"));
+                            }
+                            exempt__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::MoreExempt => {
+                            if more_exempt__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("moreExempt"));
+                            }
+                            more_exempt__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::RollbackDigest => {
+                            if rollback_digest__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("rollbackDigest"));
+                            }
+                            rollback_digest__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Requests => {
+                            if requests__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("requests"));
+                            }
+                            requests__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::OnFailure => {
+                            if on_failure__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("onFailure"));
+                            }
+                            on_failure__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PolicyRollout {
+                    name: name__.unwrap_or_default(),
+                    uid: uid__.unwrap_or_default(),
+                    state: state__.unwrap_or_default(),
+                    message: message__.unwrap_or_default(),
+                    paused: paused__.unwrap_or_default(),
+                    not_accepted: not_accepted__.unwrap_or_default(),
+                    others: others__.unwrap_or_default(),
+                    stable_hash: stable_hash__.unwrap_or_default(),
+                    stable_number: stable_number__.unwrap_or_default(),
+                    stages: stages__.unwrap_or_default(),
+                    pending_approval: pending_approval__,
+                    rejection: rejection__,
+                    blocking: blocking__.unwrap_or_default(),
+                    exempt: exempt__.unwrap_or_default(),
+                    more_exempt: more_exempt__.unwrap_or_default(),
+                    rollback_digest: rollback_digest__.unwrap_or_default(),
+                    requests: requests__.unwrap_or_default(),
+                    on_failure: on_failure__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PolicyRollout", FIELDS, GeneratedVisitor)
+    }
+}
+impl serde::Serialize for PolicyStage {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.name.is_empty() {
+            len += 1;
+        }
+        if !self.state.is_empty() {
+            len += 1;
+        }
+        if self.nodes != 0 {
+            len += 1;
+        }
+        if self.updated != 0 {
+            len += 1;
+        }
+        if self.available != 0 {
+            len += 1;
+        }
+        if self.exempt != 0 {
+            len += 1;
+        }
+        if self.failed != 0 {
+            len += 1;
+        }
+        if self.started_at.is_some() {
+            len += 1;
+        }
+        if self.soak_ends_at.is_some() {
+            len += 1;
+        }
+        if self.completed_at.is_some() {
+            len += 1;
+        }
+        if !self.checks.is_empty() {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.PolicyStage", len)?;
+        if !self.name.is_empty() {
+            struct_ser.serialize_field("name", &self.name)?;
+        }
+        if !self.state.is_empty() {
+            struct_ser.serialize_field("state", &self.state)?;
+        }
+        if self.nodes != 0 {
+            struct_ser.serialize_field("nodes", &self.nodes)?;
+        }
+        if self.updated != 0 {
+            struct_ser.serialize_field("updated", &self.updated)?;
+        }
+        if self.available != 0 {
+            struct_ser.serialize_field("available", &self.available)?;
+        }
+        if self.exempt != 0 {
+            struct_ser.serialize_field("exempt", &self.exempt)?;
+        }
+        if self.failed != 0 {
+            struct_ser.serialize_field("failed", &self.failed)?;
+        }
+        if let Some(v) = self.started_at.as_ref() {
+            struct_ser.serialize_field("startedAt", v)?;
+        }
+        if let Some(v) = self.soak_ends_at.as_ref() {
+            struct_ser.serialize_field("soakEndsAt", v)?;
+        }
+        if let Some(v) = self.completed_at.as_ref() {
+            struct_ser.serialize_field("completedAt", v)?;
+        }
+        if !self.checks.is_empty() {
+            struct_ser.serialize_field("checks", &self.checks)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for PolicyStage {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "name",
+            "state",
+            "nodes",
+            "updated",
+            "available",
+            "exempt",
+            "failed",
+            "started_at",
+            "startedAt",
+            "soak_ends_at",
+            "soakEndsAt",
+            "completed_at",
+            "completedAt",
+            "checks",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Name,
+            State,
+            Nodes,
+            Updated,
+            Available,
+            Exempt,
+            Failed,
+            StartedAt,
+            SoakEndsAt,
+            CompletedAt,
+            Checks,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "name" => Ok(GeneratedField::Name),
+                            "state" => Ok(GeneratedField::State),
+                            "nodes" => Ok(GeneratedField::Nodes),
+                            "updated" => Ok(GeneratedField::Updated),
+                            "available" => Ok(GeneratedField::Available),
+                            "exempt" => Ok(GeneratedField::Exempt),
+                            "failed" => Ok(GeneratedField::Failed),
+                            "startedAt" | "started_at" => Ok(GeneratedField::StartedAt),
+                            "soakEndsAt" | "soak_ends_at" => Ok(GeneratedField::SoakEndsAt),
+                            "completedAt" | "completed_at" => Ok(GeneratedField::CompletedAt),
+                            "checks" => Ok(GeneratedField::Checks),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = PolicyStage;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.PolicyStage")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<PolicyStage, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut name__ = None;
+                let mut state__ = None;
+                let mut nodes__ = None;
+                let mut updated__ = None;
+                let mut available__ = None;
+                let mut exempt__ = None;
+                let mut failed__ = None;
+                let mut started_at__ = None;
+                let mut soak_ends_at__ = None;
+                let mut completed_at__ = None;
+                let mut checks__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Name => {
+                            if name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("name"));
+                            }
+                            name__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::State => {
+                            if state__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("state"));
+                            }
+                            state__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Nodes => {
+                            if nodes__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("nodes"));
+                            }
+                            nodes__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Updated => {
+                            if updated__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("updated"));
+                            }
+                            updated__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Available => {
+                            if available__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("available"));
+                            }
+                            available__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Exempt => {
+                            if exempt__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("exempt"));
+                            }
+                            exempt__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::Failed => {
+                            if failed__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("failed"));
+                            }
+                            failed__ = 
+                                Some(map_.next_value::<::pbjson::private::NumberDeserialize<_>>()?.0)
+                            ;
+                        }
+                        GeneratedField::StartedAt => {
+                            if started_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("startedAt"));
+                            }
+                            started_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::SoakEndsAt => {
+                            if soak_ends_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("soakEndsAt"));
+                            }
+                            soak_ends_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::CompletedAt => {
+                            if completed_at__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("completedAt"));
+                            }
+                            completed_at__ = map_.next_value()?;
+                        }
+                        GeneratedField::Checks => {
+                            if checks__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("checks"));
+                            }
+                            checks__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(PolicyStage {
+                    name: name__.unwrap_or_default(),
+                    state: state__.unwrap_or_default(),
+                    nodes: nodes__.unwrap_or_default(),
+                    updated: updated__.unwrap_or_default(),
+                    available: available__.unwrap_or_default(),
+                    exempt: exempt__.unwrap_or_default(),
+                    failed: failed__.unwrap_or_default(),
+                    started_at: started_at__,
+                    soak_ends_at: soak_ends_at__,
+                    completed_at: completed_at__,
+                    checks: checks__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.PolicyStage", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for Profile {
@@ -19337,6 +20765,9 @@ impl serde::Serialize for WorkloadStatus {
         if !self.second_owner.is_empty() {
             len += 1;
         }
+        if self.policy.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.WorkloadStatus", len)?;
         if !self.kind.is_empty() {
             struct_ser.serialize_field("kind", &self.kind)?;
@@ -19408,6 +20839,9 @@ impl serde::Serialize for WorkloadStatus {
         if !self.second_owner.is_empty() {
             struct_ser.serialize_field("secondOwner", &self.second_owner)?;
         }
+        if let Some(v) = self.policy.as_ref() {
+            struct_ser.serialize_field("policy", v)?;
+        }
         struct_ser.end()
     }
 }
@@ -19447,6 +20881,7 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
             "mode",
             "second_owner",
             "secondOwner",
+            "policy",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -19473,6 +20908,7 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
             Next,
             Mode,
             SecondOwner,
+            Policy,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -19516,6 +20952,7 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
                             "next" => Ok(GeneratedField::Next),
                             "mode" => Ok(GeneratedField::Mode),
                             "secondOwner" | "second_owner" => Ok(GeneratedField::SecondOwner),
+                            "policy" => Ok(GeneratedField::Policy),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -19557,6 +20994,7 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
                 let mut next__ = None;
                 let mut mode__ = None;
                 let mut second_owner__ = None;
+                let mut policy__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Kind => {
@@ -19693,6 +21131,12 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
                             }
                             second_owner__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::Policy => {
+                            if policy__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("policy"));
+                            }
+                            policy__ = map_.next_value()?;
+                        }
                     }
                 }
                 Ok(WorkloadStatus {
@@ -19718,6 +21162,7 @@ impl<'de> serde::Deserialize<'de> for WorkloadStatus {
                     next: next__.unwrap_or_default(),
                     mode: mode__.unwrap_or_default(),
                     second_owner: second_owner__.unwrap_or_default(),
+                    policy: policy__,
                 })
             }
         }

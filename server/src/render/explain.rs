@@ -19,6 +19,7 @@ pub(crate) fn explanation(node: NodeExplanation) -> v1::NodeExplanation {
         should_keep: node.should_keep,
         details: node.details,
         rollout_stage: node.rollout_stage,
+        rollout_exempt: node.rollout_exempt,
         queue_position: node
             .queue_position
             .map_or(0, |place| u32::try_from(place).unwrap_or(u32::MAX)),

@@ -1,5 +1,7 @@
 //! What people want to know about a workload.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use nodewise_projection::{WRITER, timestamp};
 use nodewise_proto::{
@@ -24,6 +26,8 @@ pub struct WorkloadFacts {
     pub name: String,
     /// metadata.uid.
     pub uid: String,
+    /// metadata.labels.
+    pub labels: BTreeMap<String, String>,
     /// metadata.creationTimestamp.
     pub created: Option<Timestamp>,
     /// metadata.deletionTimestamp is set.
@@ -70,6 +74,7 @@ impl WorkloadFacts {
             namespace: read::owned(&object, "/metadata/namespace"),
             name: read::owned(&object, "/metadata/name"),
             uid: read::owned(&object, "/metadata/uid"),
+            labels: labels(&object),
             created: read::time(&object, "/metadata/creationTimestamp"),
             is_deleting: object.pointer("/metadata/deletionTimestamp").is_some(),
             is_paused: read::flag(&object, "/spec/paused"),
@@ -91,6 +96,14 @@ impl WorkloadFacts {
             failure: failure(&object),
         }
     }
+}
+
+fn labels(object: &Value) -> BTreeMap<String, String> {
+    let labels = object.pointer("/metadata/labels").and_then(Value::as_object);
+    let labels = labels.into_iter().flatten();
+    labels
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
 }
 
 /// maxUnavailable and maxSurge of a Deployment, as upstream resolves them: percentages of surge are rounded up, of unavailable down, and

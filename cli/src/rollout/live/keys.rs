@@ -14,8 +14,12 @@ pub(super) enum Command {
     /// Carry out the change that is asked for.
     Yes,
     Undo,
-    /// Pause, or resume if the Deployment is paused.
+    /// Pause, or resume if the Deployment or the policy is paused.
     Pause,
+    /// Approve the stage that a policy waits for.
+    Approve,
+    /// Let the nodes of a rollout with a policy go back.
+    Rollback,
     Retry,
     Restart,
     Explain,
@@ -46,6 +50,8 @@ pub(super) fn command(key: KeyEvent, view: &View) -> Option<Command> {
         KeyCode::Char('q') | KeyCode::Esc => Some(Command::Quit),
         KeyCode::Char('u') => Some(Command::Undo),
         KeyCode::Char('p') => Some(Command::Pause),
+        KeyCode::Char('a') => Some(Command::Approve),
+        KeyCode::Char('b') => Some(Command::Rollback),
         KeyCode::Char('r') => Some(Command::Retry),
         KeyCode::Char('R') => Some(Command::Restart),
         KeyCode::Char('e') => Some(Command::Explain),
@@ -67,15 +73,24 @@ pub(super) fn legend(view: &View) -> String {
     }
     let kind = view.status.as_ref().map_or("", |status| &status.kind);
     let pause = if view.is_paused { "p resume" } else { "p pause" };
+    let policy = view.status.as_ref().and_then(|status| status.policy.as_ref());
     let mut keys = Vec::new();
+    let may_approve = policy.is_some_and(|policy| policy.pending_approval.is_some());
+    if may_approve {
+        keys.push("a approve");
+    }
     if kind != REPLICA_SET {
         keys.push("u undo");
     }
-    if kind == DEPLOYMENT {
+    if kind == DEPLOYMENT || policy.is_some() {
         keys.push(pause);
     }
-    keys.extend(["r retry", "e explain", "l logs"]);
-    if kind != REPLICA_SET {
+    keys.extend(["r retry", "e explain"]);
+    // With the approval, 80 columns have no room for all.
+    if !may_approve {
+        keys.push("l logs");
+    }
+    if kind != REPLICA_SET && !may_approve {
         keys.push("d diff");
     }
     keys.extend(["↑↓ scroll", "? help", "q quit"]);
@@ -83,12 +98,23 @@ pub(super) fn legend(view: &View) -> String {
 }
 
 /// The keys, and what they do.
-pub(super) const HELP: [(&str, &str); 9] = [
+pub(super) const HELP: [(&str, &str); 11] = [
     (
         "u",
         "go back to the revision before: shows the difference and kubectl's command, and asks",
     ),
-    ("p", "pause a Deployment, or resume it"),
+    (
+        "p",
+        "pause a Deployment or the RolloutPolicy of a DaemonSet, or resume it",
+    ),
+    (
+        "a",
+        "approve the stage that a RolloutPolicy waits for: shows its nodes and the plan, and asks",
+    ),
+    (
+        "b",
+        "let a RolloutPolicy reject the new revision and take its nodes back; the DaemonSet is not changed",
+    ),
     (
         "r",
         "delete the pods that hold up the rollout, so that their controller creates them anew",
@@ -142,5 +168,29 @@ mod tests {
         };
         let keys = legend(&view);
         assert!(keys.chars().count() <= 80 && keys.ends_with("q quit"), "{keys}");
+    }
+
+    #[test]
+    fn the_keys_of_a_rollout_with_a_policy_fit_and_begin_with_the_approval() {
+        let status = v1::WorkloadStatus {
+            kind: nodewise_proto::workload::DAEMON_SET.to_owned(),
+            policy: Some(v1::PolicyRollout {
+                pending_approval: Some(v1::PolicyApproval::default()),
+                ..v1::PolicyRollout::default()
+            }),
+            ..v1::WorkloadStatus::default()
+        };
+        let view = View {
+            status: Some(status),
+            ..View::default()
+        };
+        let keys = legend(&view);
+        assert!(
+            keys.chars().count() <= 80 && keys.starts_with("a approve"),
+            "{keys}"
+        );
+        assert!(keys.contains("p pause") && keys.ends_with("q quit"), "{keys}");
+        assert_eq!(command(key(KeyCode::Char('a')), &view), Some(Command::Approve));
+        assert_eq!(command(key(KeyCode::Char('b')), &view), Some(Command::Rollback));
     }
 }

@@ -19,10 +19,12 @@ use self::{
     view::{Tone, View, Window},
 };
 use super::{
+    approve,
     args::RolloutStatusArgs,
     change, diff,
     exit::exit_code,
     follow::{News, Rollout},
+    policy,
     proposal::{Proposed, named},
     retry,
     revisions::History,
@@ -35,6 +37,7 @@ use crate::{
     print,
     terminal::{has_colours, next_key},
     text::{self, BOLD, PLAIN, Page},
+    view as view_of,
     watches::{no_answer, until},
 };
 
@@ -98,7 +101,11 @@ impl Live<'_> {
                 news = self.rollout.next() => match news? {
                     News::Status(status) => {
                         self.view.update(*status);
-                        self.view.is_paused = change::is_paused(self.rollout.workload()?).unwrap_or_default();
+                        let of_policy = self.view.status.as_ref().and_then(|status| status.policy.as_ref());
+                        self.view.is_paused = match of_policy {
+                            Some(policy) => policy.paused || policy.rejection.is_some(),
+                            None => change::is_paused(self.rollout.workload()?).unwrap_or_default(),
+                        };
                     }
                     News::Problem(problem) => self.view.problem = problem,
                     News::Recovered => self.view.problem.clear(),
@@ -142,10 +149,23 @@ impl Live<'_> {
             Command::Help => self.view.open("Keys", "", &help()),
             Command::Undo => self.view.propose("Undo", change::undo(cluster, workload, None)?),
             Command::Pause => {
-                let pauses = !change::is_paused(workload)?;
+                let status = self.view.status.as_ref();
+                let policy = status.and_then(|status| status.policy.clone());
+                let pauses = match &policy {
+                    Some(policy) => !policy.paused && policy.rejection.is_none(),
+                    None => !change::is_paused(workload)?,
+                };
                 let title = if pauses { "Pause" } else { "Resume" };
-                self.view.propose(title, change::pause(workload, pauses)?);
+                self.view
+                    .propose(title, policy::pausing(workload, policy.as_ref(), pauses)?);
             }
+            Command::Rollback => {
+                if let Some(status) = &self.view.status {
+                    let proposed = policy::roll_back(cluster, workload, status)?;
+                    self.view.propose("Roll back", proposed);
+                }
+            }
+            Command::Approve => self.approve().await?,
             Command::Restart => self.view.propose("Restart", change::restart(workload)?),
             Command::Retry => {
                 if let Some(status) = &self.view.status {
@@ -164,6 +184,9 @@ impl Live<'_> {
                 let Some(proposal) = self.view.close() else {
                     return Ok(());
                 };
+                let status = self.view.status.as_ref();
+                let policy = status.and_then(|status| status.policy.as_ref());
+                approve::refuse_outdated(&proposal, workload, policy)?;
                 self.view.say(Tone::Plain, "writing …");
                 self.draw()?;
                 let written = proposal.carry_out(&self.rollout.client, &self.rollout.url, false);
@@ -171,6 +194,20 @@ impl Live<'_> {
                 self.view.say(Tone::Good, written);
             }
         }
+        Ok(())
+    }
+
+    /// Shows what the stage that waits for an approval would do, and asks.
+    async fn approve(&mut self) -> anyhow::Result<()> {
+        let requests = self.rollout.requests();
+        let source = view_of::Source {
+            cluster: self.rollout.cluster(),
+            engine: self.rollout.engine,
+            requests: &requests,
+        };
+        let work = approve::approve(&source, self.rollout.workload()?, None);
+        let proposal = or_cancelled(&mut self.keys, work).await?;
+        self.view.propose("Approve", Proposed::Change(proposal));
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use nodewise_projection::moment;
 use nodewise_proto::v1::{self, RolloutState};
 
 use crate::{
-    text::{names, status::word},
+    text::{names, status::word_of},
     view,
 };
 
@@ -72,9 +72,9 @@ fn differences(before: &v1::WorkloadStatus, after: &v1::WorkloadStatus) -> Vec<S
         let units = names::shorten(units);
         sentences.push(format!("{number} {noun} {what}: {units}"));
     }
-    if before.state() != after.state() {
-        let (was, _) = word(before.state());
-        let (is, _) = word(after.state());
+    sentences.extend(of_stages(before, after));
+    let ((was, _), (is, _)) = (word_of(before), word_of(after));
+    if was != is {
         let unit = if after.state() == RolloutState::Stuck {
             format!(": {}", after.message)
         } else {
@@ -83,6 +83,21 @@ fn differences(before: &v1::WorkloadStatus, after: &v1::WorkloadStatus) -> Vec<S
         sentences.push(format!("{was} → {is}{unit}"));
     }
     sentences
+}
+
+/// What happened to the stages of a policy.
+fn of_stages(before: &v1::WorkloadStatus, after: &v1::WorkloadStatus) -> Vec<String> {
+    let stages = |status: &v1::WorkloadStatus| {
+        let policy = status.policy.clone();
+        policy.map(|policy| policy.stages).unwrap_or_default()
+    };
+    let old = stages(before);
+    let was = |name: &str| old.iter().find(|stage| stage.name == name);
+    let changed = stages(after).into_iter().filter_map(|stage| {
+        let was = was(&stage.name)?;
+        (was.state != stage.state).then(|| format!("stage {}: {} → {}", stage.name, was.state, stage.state))
+    });
+    changed.collect()
 }
 
 /// For Deployments and ReplicaSets, whose healthy pods a status does not list.

@@ -17,7 +17,7 @@ pub(super) struct View {
     pub(super) recent: Recent,
     /// The first row of the rollout that is shown.
     pub(super) scroll: u16,
-    /// Whether spec.paused of the workload is true.
+    /// Whether spec.paused of the workload or of its policy is true, or its policy rejects the revision.
     pub(super) is_paused: bool,
     /// The window over the rollout.
     pub(super) window: Option<Window>,

@@ -95,9 +95,17 @@ fn daemon_sets(page: &mut Page, all: &[OnNode<'_>]) {
         let problem = problem.map(|problem| problem.message.clone());
         let why = problem.or_else(|| one.refusal.as_ref().map(refused));
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        let stage = match (one.status.rollout_stage.as_str(), one.status.rollout_exempt) {
+            ("", _) => String::new(),
+            (stage, false) => format!(" (stage {stage})"),
+            (stage, true) => format!(" (stage {stage}, exempt)"),
+        };
         let text = match one.status.state() {
-            NodeState::Runs => format!("{}/{}", one.namespace, one.name),
-            _ => format!("{}/{}: {}{why}", one.namespace, one.name, one.status.message),
+            NodeState::Runs => format!("{}/{}{stage}", one.namespace, one.name),
+            _ => format!(
+                "{}/{}{stage}: {}{why}",
+                one.namespace, one.name, one.status.message
+            ),
         };
         page.marked(2, &format!("{state:widest$} "), style, PLAIN, &text);
     }

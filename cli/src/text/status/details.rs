@@ -8,7 +8,7 @@ use nodewise_proto::{
 };
 use nodewise_status::span;
 
-use super::{FAINT, HEADING, age, budget, images, units, word};
+use super::{FAINT, HEADING, age, budget, images, policy, units, word_of};
 use crate::text::{ADD, CHANGE, PLAIN, Page, REMOVE, count, names};
 
 /// The width of the bar of progress, in columns.
@@ -16,13 +16,14 @@ const BAR: u32 = 30;
 
 /// The rollout of a workload. `hints` are the commands that may help. `wide` adds each node or pod.
 pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints: &[String], wide: bool) {
-    let (state, style) = word(status.state());
+    let (state, style) = word_of(status);
     let title = format!("{} {}/{} ", status.kind, status.namespace, status.name);
     page.row(&[(HEADING, &title), (style, state)]);
     page.line(2, PLAIN, &status.message);
     page.blank();
     bar(page, status);
     facts(page, status);
+    policy::render(page, status);
     render_causes(page, status);
     render_second_owner(page, &status.second_owner);
     waiting(page, status);
@@ -42,7 +43,7 @@ pub(crate) fn render_rollout(page: &mut Page, status: &v1::WorkloadStatus, hints
 
 /// One line about a change of a rollout.
 pub(crate) fn render_line(page: &mut Page, time: &str, status: &v1::WorkloadStatus) {
-    let (state, style) = word(status.state());
+    let (state, style) = word_of(status);
     let cause = match status.causes.first() {
         // The sentence of a stuck rollout has the cause.
         Some(cause) if status.state() != RolloutState::Stuck => format!(": {}", cause.message),
@@ -218,7 +219,10 @@ fn waiting(page: &mut Page, status: &v1::WorkloadStatus) {
 /// The nodes with a blocked pod whose own conditions are not as they should be.
 fn broken_nodes(page: &mut Page, status: &v1::WorkloadStatus) {
     let is_broken = |node: &&v1::NodeStatus| {
-        !node.conditions.is_empty() && !matches!(node.state(), NodeState::Runs | NodeState::MustNotRun)
+        !node.conditions.is_empty()
+            // Those are listed with the policy.
+            && !node.rollout_exempt
+            && !matches!(node.state(), NodeState::Runs | NodeState::MustNotRun)
     };
     let broken: Vec<&v1::NodeStatus> = status.nodes.iter().filter(is_broken).collect();
     if broken.is_empty() {

@@ -2,7 +2,7 @@
 
 use nodewise_proto::v1::{self, RolloutState};
 
-use super::{FAINT, age, budget, images, word};
+use super::{FAINT, age, budget, images, policy, word_of};
 use crate::text::{
     CHANGE, PLAIN, Page, REMOVE,
     table::{self, Column, Narrow, Row},
@@ -58,7 +58,7 @@ pub(crate) fn render_table(page: &mut Page, statuses: &[v1::WorkloadStatus], wid
 
 fn row(status: &v1::WorkloadStatus, wide: bool) -> Row {
     let counts = status.counts.unwrap_or_default();
-    let (state, style) = word(status.state());
+    let (state, style) = word_of(status);
     let plain = if status.state() == RolloutState::Complete {
         FAINT
     } else {
@@ -79,6 +79,11 @@ fn row(status: &v1::WorkloadStatus, wide: bool) -> Row {
     let mut notes = Vec::new();
     if let Some(cause) = &cause {
         notes.push(("✗", REMOVE, cause.clone()));
+    }
+    let waits = status.policy.as_ref().and_then(policy::waits_for);
+    let waits = waits.filter(|_| cause.is_none()).map(str::to_owned);
+    if let Some(waits) = &waits {
+        notes.push(("‖", CHANGE, waits.clone()));
     }
     if wide {
         let parts = [
@@ -101,7 +106,7 @@ fn row(status: &v1::WorkloadStatus, wide: bool) -> Row {
         if number.is_empty() { dash() } else { number },
         images,
         writers,
-        cause.unwrap_or_else(dash),
+        cause.or(waits).unwrap_or_else(dash),
     ];
     let mut cells: Vec<_> = cells.into_iter().map(|cell| (plain, cell)).collect();
     cells[2].0 = style;

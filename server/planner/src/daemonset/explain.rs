@@ -37,6 +37,8 @@ pub struct NodeExplanation {
     pub queue_position: Option<usize>,
     /// The stage of a RolloutPolicy that the node belongs to; empty if no rollout is going on.
     pub rollout_stage: String,
+    /// Whether a RolloutPolicy leaves the node alone, because it is not ready or in maintenance.
+    pub rollout_exempt: bool,
 }
 
 /// One pod on a node.

@@ -125,6 +125,7 @@ pub(crate) fn decide(policy: &Policy, recorded: &Recorded<'_>, observed: &Observ
     } else if let Some(rejection) = recorded.rejection()
         && !resumes(policy, &mut status, rejection, observed.now)
     {
+        request_way_back(policy, &mut status, &mut decision);
         rejected(recorded, rejection, &mut status, &mut decision, observed);
     } else {
         Progress {
@@ -307,9 +308,26 @@ fn resumes(policy: &Policy, status: &mut TargetStatus, rejection: &Rejection, no
     let asked = policy.requests.resume.as_ref() == Some(&rejection.digest);
     if asked {
         status.rejected_revision = None;
+        // A request to go back that was heeded before must not reject the revision again.
+        status.digest = digest([status.digest.as_str(), &rejection.digest]);
         resume(status, now);
     }
     asked
+}
+
+/// Whether a person asks that the nodes with a rejected revision go back, whatever onFailure says (L-27). This plan only records that;
+/// the next one acts by it.
+fn request_way_back(policy: &Policy, status: &mut TargetStatus, decision: &mut Decision) {
+    let asked = policy.requests.rollback.as_ref() == Some(&status.digest);
+    if let Some(rejection) = status.rejected_revision.as_mut()
+        && asked
+        && !rejection.roll_back
+    {
+        rejection.roll_back = true;
+        decision
+            .again
+            .push((Duration::ZERO, "the request to go back is recorded".to_owned()));
+    }
 }
 
 fn resume(status: &mut TargetStatus, now: Timestamp) {

@@ -697,6 +697,36 @@ fn l_27_with_pause_a_person_decides() {
 }
 
 #[test]
+fn l_27_a_person_lets_a_rejected_revision_go_back_and_on_again() {
+    let mut world = World::new(Spec {
+        on_failure: OnFailure::Pause,
+        progress_deadline: Duration::from_secs(30),
+        ..staged()
+    });
+    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    world.run(20);
+    assert_eq!((world.state(), world.on("new").len()), (State::Rejected, 2));
+    world.policy.requests.rollback = Some("another".to_owned());
+    world.run(3);
+    assert_eq!(world.state(), State::Rejected, "a digest of something else");
+    world.policy.requests.rollback = Some(world.last.status.digest.clone());
+    world.run(5);
+    assert_eq!((world.state(), world.on("new").len()), (State::RolledBack, 0));
+    let rejection = world.last.status.rejected_revision.clone().expect("a rejection");
+    assert_eq!(rejection.reason, "FailureThreshold", "it stays the reason");
+    // Both annotations stay on the policy. The older one does nothing any more.
+    world.bad.clear();
+    world.policy.requests.resume = Some(rejection.digest);
+    world.run(5);
+    assert!(
+        world.last.status.rejected_revision.is_none(),
+        "{:?}",
+        world.state()
+    );
+    assert_eq!(world.on("new").len(), 2);
+}
+
+#[test]
 fn l_25_a_pod_that_restarts_too_often_has_failed() {
     let mut world = World::new(Spec {
         max_restarts: Some(3),

@@ -59,7 +59,7 @@ async fn says_before_installing_what_is_in_the_way() -> Result<()> {
             "✓ the apiserver's version is v1.",
             "✓ the clocks of the apiserver and of this machine agree",
             "‼ which controllers kube-controller-manager runs is not known",
-            "✓ you have the rights to install (all 12)",
+            "✓ you have the rights to install (all 13)",
             "✓ the manifests and the chart: PriorityClass system-cluster-critical exists",
             "✓ no webhook can refuse what Nodewise writes",
         ],

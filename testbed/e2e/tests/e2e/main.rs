@@ -15,6 +15,7 @@ mod observe;
 mod overhead;
 mod owners;
 mod policies;
+mod policy_commands;
 mod policy_rollouts;
 mod recipes;
 mod replicas;

@@ -366,6 +366,7 @@ class NodeExplanation(google.protobuf.message.Message):
     DETAILS_FIELD_NUMBER: builtins.int
     QUEUE_POSITION_FIELD_NUMBER: builtins.int
     ROLLOUT_STAGE_FIELD_NUMBER: builtins.int
+    ROLLOUT_EXEMPT_FIELD_NUMBER: builtins.int
     node_name: builtins.str
     """metadata.name of the node."""
     state: global___NodeState.ValueType
@@ -386,6 +387,8 @@ class NodeExplanation(google.protobuf.message.Message):
     """
     rollout_stage: builtins.str
     """With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on."""
+    rollout_exempt: builtins.bool
+    """With a RolloutPolicy: whether the policy leaves the node alone, because it is not ready or in maintenance."""
     @property
     def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodExplanation]:
         """The workload's pods that are bound to this node or meant for it. The pod that the controller would keep comes first."""
@@ -413,8 +416,9 @@ class NodeExplanation(google.protobuf.message.Message):
         details: collections.abc.Iterable[builtins.str] | None = ...,
         queue_position: builtins.int = ...,
         rollout_stage: builtins.str = ...,
+        rollout_exempt: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["details", b"details", "message", b"message", "node_name", b"node_name", "pods", b"pods", "queue_position", b"queue_position", "rollout_stage", b"rollout_stage", "rule", b"rule", "should_keep", b"should_keep", "should_run", b"should_run", "state", b"state"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["details", b"details", "message", b"message", "node_name", b"node_name", "pods", b"pods", "queue_position", b"queue_position", "rollout_exempt", b"rollout_exempt", "rollout_stage", b"rollout_stage", "rule", b"rule", "should_keep", b"should_keep", "should_run", b"should_run", "state", b"state"]) -> None: ...
 
 global___NodeExplanation = NodeExplanation
 

@@ -152,6 +152,7 @@ class WorkloadStatus(google.protobuf.message.Message):
     NEXT_FIELD_NUMBER: builtins.int
     MODE_FIELD_NUMBER: builtins.int
     SECOND_OWNER_FIELD_NUMBER: builtins.int
+    POLICY_FIELD_NUMBER: builtins.int
     kind: builtins.str
     """The kind, for example `DaemonSet`."""
     namespace: builtins.str
@@ -226,6 +227,10 @@ class WorkloadStatus(google.protobuf.message.Message):
     def second_owner(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Sentences about a second controller that works on the workload: one writes the status, or deletes pods. At most 8."""
 
+    @property
+    def policy(self) -> global___PolicyRollout:
+        """For a DaemonSet with a RolloutPolicy: the policy in charge, and how far its stages are."""
+
     def __init__(
         self,
         *,
@@ -251,9 +256,10 @@ class WorkloadStatus(google.protobuf.message.Message):
         next: collections.abc.Iterable[builtins.str] | None = ...,
         mode: global___WorkloadMode.ValueType = ...,
         second_owner: collections.abc.Iterable[builtins.str] | None = ...,
+        policy: global___PolicyRollout | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["counts", b"counts", "last_refusal", b"last_refusal", "observed_at", b"observed_at", "started_at", b"started_at", "strategy", b"strategy", "stuck_since", b"stuck_since", "time_left", b"time_left"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["causes", b"causes", "counts", b"counts", "kind", b"kind", "last_refusal", b"last_refusal", "message", b"message", "mode", b"mode", "name", b"name", "namespace", b"namespace", "next", b"next", "nodes", b"nodes", "observed_at", b"observed_at", "pods", b"pods", "ready_per_minute", b"ready_per_minute", "revisions", b"revisions", "second_owner", b"second_owner", "started_at", b"started_at", "state", b"state", "strategy", b"strategy", "stuck_since", b"stuck_since", "time_left", b"time_left", "uid", b"uid", "writers", b"writers"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["counts", b"counts", "last_refusal", b"last_refusal", "observed_at", b"observed_at", "policy", b"policy", "started_at", b"started_at", "strategy", b"strategy", "stuck_since", b"stuck_since", "time_left", b"time_left"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["causes", b"causes", "counts", b"counts", "kind", b"kind", "last_refusal", b"last_refusal", "message", b"message", "mode", b"mode", "name", b"name", "namespace", b"namespace", "next", b"next", "nodes", b"nodes", "observed_at", b"observed_at", "pods", b"pods", "policy", b"policy", "ready_per_minute", b"ready_per_minute", "revisions", b"revisions", "second_owner", b"second_owner", "started_at", b"started_at", "state", b"state", "strategy", b"strategy", "stuck_since", b"stuck_since", "time_left", b"time_left", "uid", b"uid", "writers", b"writers"]) -> None: ...
 
 global___WorkloadStatus = WorkloadStatus
 
@@ -445,6 +451,8 @@ class NodeStatus(google.protobuf.message.Message):
     UNIT_STATE_FIELD_NUMBER: builtins.int
     BLOCK_REASON_FIELD_NUMBER: builtins.int
     POOL_FIELD_NUMBER: builtins.int
+    ROLLOUT_STAGE_FIELD_NUMBER: builtins.int
+    ROLLOUT_EXEMPT_FIELD_NUMBER: builtins.int
     node_name: builtins.str
     """metadata.name of the node."""
     state: nodewise.v1.explain_pb2.NodeState.ValueType
@@ -465,6 +473,10 @@ class NodeStatus(google.protobuf.message.Message):
     """With UNIT_STATE_BLOCKED: the `reason` of its cause. Otherwise empty."""
     pool: builtins.str
     """The node pool, by the label of the cloud provider or of Karpenter. Empty if there is none."""
+    rollout_stage: builtins.str
+    """With a RolloutPolicy: the stage that the node belongs to. Empty if no rollout is going on."""
+    rollout_exempt: builtins.bool
+    """With a RolloutPolicy: whether the policy leaves the node alone, because it is not ready or in maintenance."""
     @property
     def pods(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PodStatus]:
         """The pods on the node. The one that stays comes first."""
@@ -488,8 +500,10 @@ class NodeStatus(google.protobuf.message.Message):
         unit_state: global___UnitState.ValueType = ...,
         block_reason: builtins.str = ...,
         pool: builtins.str = ...,
+        rollout_stage: builtins.str = ...,
+        rollout_exempt: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["block_reason", b"block_reason", "conditions", b"conditions", "message", b"message", "node_name", b"node_name", "pods", b"pods", "pool", b"pool", "queue_position", b"queue_position", "rule", b"rule", "state", b"state", "unit_state", b"unit_state", "unschedulable", b"unschedulable", "zone", b"zone"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["block_reason", b"block_reason", "conditions", b"conditions", "message", b"message", "node_name", b"node_name", "pods", b"pods", "pool", b"pool", "queue_position", b"queue_position", "rollout_exempt", b"rollout_exempt", "rollout_stage", b"rollout_stage", "rule", b"rule", "state", b"state", "unit_state", b"unit_state", "unschedulable", b"unschedulable", "zone", b"zone"]) -> None: ...
 
 global___NodeStatus = NodeStatus
 
@@ -688,3 +702,330 @@ class Writer(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["at", b"at", "manager", b"manager"]) -> None: ...
 
 global___Writer = Writer
+
+@typing.final
+class PolicyRollout(google.protobuf.message.Message):
+    """PolicyRollout is the rollout of a DaemonSet as the RolloutPolicy in charge rules it. It comes from the next plan, and from the status of
+    the policy where that plan does not change it.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    UID_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    PAUSED_FIELD_NUMBER: builtins.int
+    NOT_ACCEPTED_FIELD_NUMBER: builtins.int
+    OTHERS_FIELD_NUMBER: builtins.int
+    STABLE_HASH_FIELD_NUMBER: builtins.int
+    STABLE_NUMBER_FIELD_NUMBER: builtins.int
+    STAGES_FIELD_NUMBER: builtins.int
+    PENDING_APPROVAL_FIELD_NUMBER: builtins.int
+    REJECTION_FIELD_NUMBER: builtins.int
+    BLOCKING_FIELD_NUMBER: builtins.int
+    EXEMPT_FIELD_NUMBER: builtins.int
+    MORE_EXEMPT_FIELD_NUMBER: builtins.int
+    ROLLBACK_DIGEST_FIELD_NUMBER: builtins.int
+    REQUESTS_FIELD_NUMBER: builtins.int
+    ON_FAILURE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """metadata.name of the policy."""
+    uid: builtins.str
+    """metadata.uid of the policy."""
+    state: builtins.str
+    """What the rollout does or waits for, in one word, as `kubectl get rolloutpolicies` prints it: `Soaking`, `AwaitingApproval`."""
+    message: builtins.str
+    """The same in a sentence."""
+    paused: builtins.bool
+    """spec.paused."""
+    not_accepted: builtins.str
+    """Why the policy cannot be used, or what it asks for that cannot be done here. Empty if neither is so."""
+    stable_hash: builtins.str
+    """The last revision whose rollout succeeded. Empty if it is not known."""
+    stable_number: builtins.int
+    """Its number. 0 if it is not known."""
+    more_exempt: builtins.int
+    """The number of nodes beyond those in `exempt`."""
+    rollback_digest: builtins.str
+    """What the annotation `nodewise.dev/rollback` must be to let the nodes go back. Empty if an executor has not recorded the rollout."""
+    on_failure: builtins.str
+    """spec.onFailure: `Rollback` or `Pause`."""
+    @property
+    def others(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Other policies that target the DaemonSet, by name. They do not count."""
+
+    @property
+    def stages(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PolicyStage]:
+        """The stages in their order; of a stage with groupBy, its waves."""
+
+    @property
+    def pending_approval(self) -> global___PolicyApproval:
+        """The approval that is waited for."""
+
+    @property
+    def rejection(self) -> global___PolicyRejection:
+        """The rejection of the current revision."""
+
+    @property
+    def blocking(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PolicyNode]:
+        """The nodes that hold the rollout up, with the reason. At most 20."""
+
+    @property
+    def exempt(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PolicyNode]:
+        """The nodes that the policy leaves alone, with the reason. At most 100."""
+
+    @property
+    def requests(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The annotations by which people have asked the policy for something, without their values: `nodewise.dev/approve`."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        uid: builtins.str = ...,
+        state: builtins.str = ...,
+        message: builtins.str = ...,
+        paused: builtins.bool = ...,
+        not_accepted: builtins.str = ...,
+        others: collections.abc.Iterable[builtins.str] | None = ...,
+        stable_hash: builtins.str = ...,
+        stable_number: builtins.int = ...,
+        stages: collections.abc.Iterable[global___PolicyStage] | None = ...,
+        pending_approval: global___PolicyApproval | None = ...,
+        rejection: global___PolicyRejection | None = ...,
+        blocking: collections.abc.Iterable[global___PolicyNode] | None = ...,
+        exempt: collections.abc.Iterable[global___PolicyNode] | None = ...,
+        more_exempt: builtins.int = ...,
+        rollback_digest: builtins.str = ...,
+        requests: collections.abc.Iterable[builtins.str] | None = ...,
+        on_failure: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["pending_approval", b"pending_approval", "rejection", b"rejection"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["blocking", b"blocking", "exempt", b"exempt", "message", b"message", "more_exempt", b"more_exempt", "name", b"name", "not_accepted", b"not_accepted", "on_failure", b"on_failure", "others", b"others", "paused", b"paused", "pending_approval", b"pending_approval", "rejection", b"rejection", "requests", b"requests", "rollback_digest", b"rollback_digest", "stable_hash", b"stable_hash", "stable_number", b"stable_number", "stages", b"stages", "state", b"state", "uid", b"uid"]) -> None: ...
+
+global___PolicyRollout = PolicyRollout
+
+@typing.final
+class PolicyStage(google.protobuf.message.Message):
+    """PolicyStage is one stage of a rollout, or one wave of a stage."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
+    NODES_FIELD_NUMBER: builtins.int
+    UPDATED_FIELD_NUMBER: builtins.int
+    AVAILABLE_FIELD_NUMBER: builtins.int
+    EXEMPT_FIELD_NUMBER: builtins.int
+    FAILED_FIELD_NUMBER: builtins.int
+    STARTED_AT_FIELD_NUMBER: builtins.int
+    SOAK_ENDS_AT_FIELD_NUMBER: builtins.int
+    COMPLETED_AT_FIELD_NUMBER: builtins.int
+    CHECKS_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The name; of a wave, with the value of its label: `zones/eu-1a`."""
+    state: builtins.str
+    """`Pending`, `AwaitingApproval`, `OutsideWindow`, `Analyzing`, `Progressing`, `Soaking` or `Complete`."""
+    nodes: builtins.int
+    """Its nodes."""
+    updated: builtins.int
+    """Nodes with a pod of the current revision."""
+    available: builtins.int
+    """Nodes whose pod of the current revision is available."""
+    exempt: builtins.int
+    """Nodes that are not waited for."""
+    failed: builtins.int
+    """Nodes that failed."""
+    @property
+    def started_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it began. Absent if it has not."""
+
+    @property
+    def soak_ends_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When its soak ends, if no pod becomes unavailable. Absent if it does not soak."""
+
+    @property
+    def completed_at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When it was complete. Absent if it is not."""
+
+    @property
+    def checks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PolicyCheck]:
+        """Its checks that were asked."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        state: builtins.str = ...,
+        nodes: builtins.int = ...,
+        updated: builtins.int = ...,
+        available: builtins.int = ...,
+        exempt: builtins.int = ...,
+        failed: builtins.int = ...,
+        started_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        soak_ends_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        completed_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        checks: collections.abc.Iterable[global___PolicyCheck] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["completed_at", b"completed_at", "soak_ends_at", b"soak_ends_at", "started_at", b"started_at"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["available", b"available", "checks", b"checks", "completed_at", b"completed_at", "exempt", b"exempt", "failed", b"failed", "name", b"name", "nodes", b"nodes", "soak_ends_at", b"soak_ends_at", "started_at", b"started_at", "state", b"state", "updated", b"updated"]) -> None: ...
+
+global___PolicyStage = PolicyStage
+
+@typing.final
+class PolicyCheck(google.protobuf.message.Message):
+    """PolicyCheck says how far a check of a stage is."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    MEASUREMENTS_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    SUCCESSFUL_FIELD_NUMBER: builtins.int
+    FAILED_FIELD_NUMBER: builtins.int
+    FAILURE_LIMIT_FIELD_NUMBER: builtins.int
+    INCONCLUSIVE_FIELD_NUMBER: builtins.int
+    ERRORS_FIELD_NUMBER: builtins.int
+    AT_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """The name."""
+    measurements: builtins.int
+    """Measurements so far."""
+    count: builtins.int
+    """How many are wanted."""
+    successful: builtins.int
+    """Those that passed."""
+    failed: builtins.int
+    """Those that failed."""
+    failure_limit: builtins.int
+    """How many may fail."""
+    inconclusive: builtins.int
+    """Those that said neither."""
+    errors: builtins.int
+    """Those that could not be made."""
+    value: builtins.str
+    """Its value."""
+    message: builtins.str
+    """What it said."""
+    @property
+    def at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When the last one was made."""
+
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        measurements: builtins.int = ...,
+        count: builtins.int = ...,
+        successful: builtins.int = ...,
+        failed: builtins.int = ...,
+        failure_limit: builtins.int = ...,
+        inconclusive: builtins.int = ...,
+        errors: builtins.int = ...,
+        at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        value: builtins.str = ...,
+        message: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["at", b"at"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["at", b"at", "count", b"count", "errors", b"errors", "failed", b"failed", "failure_limit", b"failure_limit", "inconclusive", b"inconclusive", "measurements", b"measurements", "message", b"message", "name", b"name", "successful", b"successful", "value", b"value"]) -> None: ...
+
+global___PolicyCheck = PolicyCheck
+
+@typing.final
+class PolicyApproval(google.protobuf.message.Message):
+    """PolicyApproval is an approval that a rollout waits for."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: builtins.int
+    NODES_FIELD_NUMBER: builtins.int
+    DIGEST_FIELD_NUMBER: builtins.int
+    SINCE_FIELD_NUMBER: builtins.int
+    OUTDATED_DIGEST_FIELD_NUMBER: builtins.int
+    stage: builtins.str
+    """The name of the stage."""
+    nodes: builtins.int
+    """How many nodes it has."""
+    digest: builtins.str
+    """What the annotation `nodewise.dev/approve` must be."""
+    outdated_digest: builtins.str
+    """The digest of an approval that does not count, because it is not for what the stage would do now. Empty if there is none."""
+    @property
+    def since(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """Since when."""
+
+    def __init__(
+        self,
+        *,
+        stage: builtins.str = ...,
+        nodes: builtins.int = ...,
+        digest: builtins.str = ...,
+        since: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        outdated_digest: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["since", b"since"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["digest", b"digest", "nodes", b"nodes", "outdated_digest", b"outdated_digest", "since", b"since", "stage", b"stage"]) -> None: ...
+
+global___PolicyApproval = PolicyApproval
+
+@typing.final
+class PolicyRejection(google.protobuf.message.Message):
+    """PolicyRejection says why no further node gets the current revision."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REASON_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    AT_FIELD_NUMBER: builtins.int
+    RESUME_DIGEST_FIELD_NUMBER: builtins.int
+    ROLL_BACK_FIELD_NUMBER: builtins.int
+    reason: builtins.str
+    """Why, in one word: `FailureThreshold`, `AnalysisFailed`, `ApprovalDenied` or `Requested`."""
+    message: builtins.str
+    """Why, in a sentence."""
+    resume_digest: builtins.str
+    """What the annotation `nodewise.dev/resume` must be to let the revision go on."""
+    roll_back: builtins.bool
+    """Whether a person asked for the way back, whatever spec.onFailure says."""
+    @property
+    def at(self) -> google.protobuf.timestamp_pb2.Timestamp:
+        """When."""
+
+    def __init__(
+        self,
+        *,
+        reason: builtins.str = ...,
+        message: builtins.str = ...,
+        at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
+        resume_digest: builtins.str = ...,
+        roll_back: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["at", b"at"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["at", b"at", "message", b"message", "reason", b"reason", "resume_digest", b"resume_digest", "roll_back", b"roll_back"]) -> None: ...
+
+global___PolicyRejection = PolicyRejection
+
+@typing.final
+class PolicyNode(google.protobuf.message.Message):
+    """PolicyNode is a node that matters to a rollout, and why."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """metadata.name of the node."""
+    reason: builtins.str
+    """Why, in words."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        reason: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "reason", b"reason"]) -> None: ...
+
+global___PolicyNode = PolicyNode

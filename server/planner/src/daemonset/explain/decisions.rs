@@ -131,6 +131,7 @@ impl<'a> Decisions<'a> {
                 details: Vec::new(),
                 queue_position: None,
                 rollout_stage: String::new(),
+                rollout_exempt: false,
             },
         }
     }
@@ -172,6 +173,11 @@ impl<'a> Decisions<'a> {
                 .and_then(|policy| policy.stage_of(index))
                 .unwrap_or_default()
                 .to_owned(),
+            rollout_exempt: self
+                .context
+                .governed
+                .as_ref()
+                .is_some_and(|policy| policy.node(index).is_exempt),
         }
     }
 

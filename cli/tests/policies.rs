@@ -1,0 +1,365 @@
+//! Tests what the commands say about a DaemonSet with a RolloutPolicy, with files: nothing can be written to them.
+
+mod common;
+
+use common::{NOW, Ran, data, nodewise};
+use serde_json::{Value, json};
+
+/// A dump with the rollout of `rollout.json`, and a folder that holds it.
+struct Dump {
+    items: Value,
+    folder: tempfile::TempDir,
+}
+
+/// Seconds before [`NOW`].
+fn ago(seconds: i64) -> String {
+    let now: jiff::Timestamp = NOW.parse().expect("a time");
+    (now - jiff::SignedDuration::from_secs(seconds)).to_string()
+}
+
+/// A policy with a stage of one canary that soaks, and one that needs an approval.
+fn policy(name: &str) -> Value {
+    json!({
+        "apiVersion": "nodewise.dev/v1alpha1",
+        "kind": "RolloutPolicy",
+        "metadata": {"name": name, "namespace": "monitoring", "uid": format!("uid-of-{name}"), "creationTimestamp": ago(7_000),
+            "generation": 1, "resourceVersion": "7"},
+        "spec": {
+            "targets": {"names": ["agent"]},
+            "stages": [
+                {"name": "canary", "nodeSelector": {"matchLabels": {"kubernetes.io/hostname": "node-1"}}, "soak": "10m",
+                    "analysis": [{"name": "errors", "interval": "1m", "count": 5, "failureLimit": 1,
+                        "webhook": {"url": "https://checks.example/errors"}}]},
+                {"name": "rest", "approval": "Required"},
+            ],
+        },
+    })
+}
+
+/// The status of a rollout that began five minutes ago, with these further fields.
+fn status(fields: &Value) -> Value {
+    let mut target = json!({
+        "name": "agent", "uid": "7d1f0a52-0000-4000-8000-000000000001",
+        "updateRevision": {"hash": "7fb8", "number": 2}, "stableRevision": {"hash": "6c9d", "number": 1},
+        "digest": "d16e57", "state": "Progressing", "message": "", "startTime": ago(300), "lastUpdateTime": ago(2),
+        "stages": [{"name": "canary", "nodes": 1, "updated": 1, "available": 1, "state": "Progressing", "startTime": ago(300)}],
+    });
+    for (key, value) in fields.as_object().expect("an object") {
+        target[key] = value.clone();
+    }
+    json!({"observedGeneration": 1, "conditions": [], "targets": [target]})
+}
+
+/// Five passed measurements.
+fn passed() -> Value {
+    json!([{"name": "errors", "measurements": 5, "successful": 5, "time": ago(20), "value": "0.004"}])
+}
+
+impl Dump {
+    fn new(policies: &[Value]) -> Self {
+        let text = std::fs::read_to_string(data("rollout.json")).expect("the file");
+        let mut items: Value = serde_json::from_str(&text).expect("JSON");
+        let list = items["items"].as_array_mut().expect("a list");
+        // The last node must not have a pod, which goes before all others.
+        list.retain(|item| {
+            !["node-5", "agent-hx25"]
+                .iter()
+                .any(|name| item["metadata"]["name"] == *name)
+        });
+        list.extend(policies.iter().cloned());
+        for item in list.iter_mut() {
+            // The canary's pod has been available for four minutes.
+            if item["metadata"]["name"] == "agent-cx21" {
+                item["status"] = json!({"phase": "Running", "conditions": [
+                    {"type": "Ready", "status": "True", "lastTransitionTime": ago(240)}]});
+            }
+        }
+        Self {
+            items,
+            folder: tempfile::tempdir().expect("a folder"),
+        }
+    }
+
+    fn item(&mut self, name: &str) -> &mut Value {
+        let list = self.items["items"].as_array_mut().expect("a list");
+        let found = list.iter_mut().find(|item| item["metadata"]["name"] == name);
+        found.expect("it is there")
+    }
+
+    fn run(&self, words: &[&str]) -> Ran {
+        let path = self.folder.path().join("dump.json");
+        std::fs::write(&path, self.items.to_string()).expect("written");
+        let path = path.to_str().expect("UTF-8");
+        // What is to be written is of the present time.
+        let writes = matches!(
+            words,
+            ["rollout", "pause" | "resume" | "approve" | "rollback", ..]
+        );
+        let now: &[&str] = if writes { &[] } else { &["--now", NOW] };
+        nodewise(&[words, &["-f", path], now].concat())
+    }
+}
+
+/// A rollout that soaks its canary.
+fn soaking() -> Dump {
+    let mut agents = policy("agents");
+    agents["status"] = status(&json!({}));
+    agents["status"]["targets"][0]["stages"][0]["analysis"] = json!([{"name": "errors", "measurements": 2, "successful": 1, "failed": 1, "time": ago(20), "value": "0.02"}]);
+    let mut dump = Dump::new(&[agents]);
+    let node = dump.item("node-4");
+    node["status"]["conditions"] =
+        json!([{"type": "Ready", "status": "False", "lastTransitionTime": ago(9_000)}]);
+    dump
+}
+
+/// A rollout whose second stage waits for an approval.
+fn waiting() -> Dump {
+    let mut agents = policy("agents");
+    agents["spec"]["stages"][0]["soak"] = json!("1m");
+    agents["status"] = status(&json!({}));
+    agents["status"]["targets"][0]["stages"][0]["analysis"] = passed();
+    Dump::new(&[agents])
+}
+
+/// A rollout that was rejected, of a policy with this `onFailure`.
+fn rejected(on_failure: &str) -> Dump {
+    let mut agents = policy("agents");
+    agents["spec"]["onFailure"] = json!(on_failure);
+    let message = "1 nodes failed, and failureThreshold is 1: node-1";
+    agents["status"] = status(
+        &json!({"state": "Rejected", "message": "revision 2 is rejected", "rejectedRevision": {
+        "hash": "7fb8", "number": 2, "reason": "FailureThreshold", "message": message, "time": ago(60), "digest": "4e5"}}),
+    );
+    Dump::new(&[agents])
+}
+
+#[test]
+fn stages_checks_and_exempt_nodes_are_shown() {
+    let ran = soaking().run(&["rollout", "status", "ds/agent"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    insta::assert_snapshot!(ran.stdout);
+    insta::assert_snapshot!("a_row_that_soaks", soaking().run(&["status"]).ok());
+}
+
+#[test]
+fn a_stage_that_waits_for_an_approval_names_the_command() {
+    let ran = waiting().run(&["rollout", "status", "ds/agent", "-o", "wide"]);
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    insta::assert_snapshot!(ran.stdout);
+    insta::assert_snapshot!(
+        "a_row_that_waits_for_an_approval",
+        waiting().run(&["status"]).ok()
+    );
+}
+
+#[test]
+fn programs_get_the_stages_as_json() {
+    let status = |dump: &Dump| -> Value {
+        let ran = dump.run(&["rollout", "status", "ds/agent", "-o", "json"]);
+        serde_json::from_str(&ran.stdout).expect("JSON")
+    };
+    let soaking = status(&soaking());
+    let policy = &soaking["policy"];
+    assert_eq!(policy["name"], "agents");
+    assert_eq!(policy["state"], "Soaking", "{policy}");
+    assert_eq!(
+        policy["stages"][0]["soakEndsAt"], "2026-01-01T02:06:00+00:00",
+        "{policy}"
+    );
+    assert_eq!(policy["stages"][0]["checks"][0]["value"], "0.02");
+    assert_eq!(policy["stages"][0]["checks"][0]["count"], 5);
+    assert_eq!(policy["exempt"][0]["name"], "node-4", "{policy}");
+    assert_eq!(policy["exempt"][0]["reason"], "Ready is False for 2h");
+    let waiting = status(&waiting());
+    assert_eq!(waiting["policy"]["pendingApproval"]["stage"], "rest", "{waiting}");
+    assert_eq!(waiting["nodes"][0]["rolloutStage"], "canary");
+    // Without a policy there is no such field.
+    let without = status(&Dump::new(&[]));
+    assert!(without.get("policy").is_none(), "{without}");
+}
+
+#[test]
+fn a_rejected_revision_is_stuck_and_one_that_goes_back_is_in_progress() {
+    for (on_failure, code, word) in [("Pause", 3, "rejected"), ("Rollback", 2, "rolling back")] {
+        let dump = rejected(on_failure);
+        let ran = dump.run(&["rollout", "status", "ds/agent"]);
+        assert_eq!(ran.code, Some(code), "{on_failure}: {ran:?}");
+        let row = dump.run(&["status"]).ok();
+        assert!(row.contains(word), "{on_failure}: {row}");
+    }
+}
+
+#[test]
+fn explain_names_the_policy_and_the_stage() {
+    insta::assert_snapshot!(waiting().run(&["explain", "ds/agent"]).ok());
+    let node = waiting().run(&["explain", "node/node-3"]).ok();
+    assert!(node.contains("monitoring/agent (stage rest)"), "{node}");
+    let node = soaking().run(&["explain", "ds/agent", "--node", "node-4"]).ok();
+    assert!(
+        node.contains("stage:                rest (RolloutPolicy agents)"),
+        "{node}"
+    );
+    assert!(node.contains("the policy leaves it alone"), "{node}");
+}
+
+/// The digest that the rollout waits for.
+fn pending(dump: &Dump) -> String {
+    let ran = dump.run(&["rollout", "status", "ds/agent", "-o", "json"]);
+    let status: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let digest = status["policy"]["pendingApproval"]["digest"].as_str();
+    digest.expect("a digest").to_owned()
+}
+
+// L-30.
+#[test]
+fn approve_shows_the_nodes_and_the_plan_and_approves_what_it_showed() {
+    let dump = waiting();
+    let ran = dump.run(&["rollout", "approve", "ds/agent", "--yes"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(ran.stderr.contains("it was read from a file"), "{ran:?}");
+    let digest = pending(&dump);
+    let command = format!(
+        "kubectl annotate rolloutpolicy agents -n monitoring --overwrite nodewise.dev/approve={digest}"
+    );
+    for part in [
+        "RolloutPolicy agents waits for an approval of stage rest",
+        "3 nodes: node-2 … node-4",
+        "agent: registry.example/agent:1 → registry.example/agent:2",
+        "on node-2",
+        &command,
+    ] {
+        assert!(ran.stdout.contains(part), "no {part:?} in {}", ran.stdout);
+    }
+    let same = dump.run(&["rollout", "approve", "ds/agent", "--yes", "--digest", &digest]);
+    assert!(same.stdout.contains(&command), "{same:?}");
+    let old = dump.run(&["rollout", "approve", "ds/agent", "--yes", "--digest", "old"]);
+    assert_eq!(old.code, Some(1), "{old:?}");
+    assert!(old.stdout.is_empty(), "nothing is proposed: {old:?}");
+    let said = format!(
+        "the digest old is out of date: stage rest would now run on 3 nodes, and its digest is {digest}"
+    );
+    assert!(old.stderr.contains(&said), "{old:?}");
+}
+
+#[test]
+fn the_verbs_write_the_policy() {
+    let mut paused = soaking();
+    paused.item("agents")["spec"]["paused"] = json!(true);
+    let mut denied = rejected("Pause");
+    denied.item("agents")["metadata"]["annotations"] = json!({"nodewise.dev/reject": "x"});
+    for (dump, verb, command) in [
+        (
+            soaking(),
+            "pause",
+            r#"kubectl patch rolloutpolicy agents -n monitoring --type merge -p '{"spec":{"paused":true}}'"#,
+        ),
+        (
+            paused,
+            "resume",
+            r#"kubectl patch rolloutpolicy agents -n monitoring --type merge -p '{"spec":{"paused":false}}'"#,
+        ),
+        (
+            rejected("Pause"),
+            "resume",
+            "kubectl annotate rolloutpolicy agents -n monitoring --overwrite nodewise.dev/resume=4e5\n",
+        ),
+        (
+            denied,
+            "resume",
+            "--overwrite nodewise.dev/resume=4e5 nodewise.dev/reject-\n",
+        ),
+        (
+            soaking(),
+            "rollback",
+            "kubectl annotate rolloutpolicy agents -n monitoring --overwrite nodewise.dev/rollback=d16e57\n",
+        ),
+        (
+            rejected("Pause"),
+            "rollback",
+            "--overwrite nodewise.dev/rollback=d16e57\n",
+        ),
+    ] {
+        let ran = dump.run(&["rollout", verb, "ds/agent", "--yes"]);
+        assert!(ran.stdout.contains(command), "{verb}: no {command:?} in {ran:?}");
+        assert!(ran.stderr.contains("it was read from a file"), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_says_why() {
+    let mut other = policy("agents");
+    other["spec"]["targets"]["names"] = json!(["web"]);
+    let mut invalid = policy("agents");
+    invalid["spec"]["stages"][1]["name"] = json!("canary");
+    let mut settled = policy("agents");
+    settled["status"] =
+        status(&json!({"stableRevision": {"hash": "7fb8", "number": 2}, "state": "Complete"}));
+    let mut unseen = policy("agents");
+    unseen["status"] = json!({});
+    let cases = [
+        (
+            vec![],
+            "approve",
+            1,
+            "it has no RolloutPolicy; there is none in namespace monitoring",
+        ),
+        (
+            vec![other],
+            "rollback",
+            1,
+            "it has no RolloutPolicy; spec.targets of agents in namespace monitoring does not include it",
+        ),
+        (
+            vec![invalid],
+            "approve",
+            1,
+            "RolloutPolicy agents cannot be used, so it holds the rollout: spec.stages[1].name",
+        ),
+        (vec![settled], "rollback", 1, "run `nodewise rollout undo`"),
+        (
+            vec![unseen],
+            "rollback",
+            1,
+            "no executor has taken up the rollout of revision 2 yet",
+        ),
+        (
+            vec![policy("agents")],
+            "resume",
+            0,
+            "is not paused, and rejects no revision",
+        ),
+        (vec![], "pause", 1, "Kubernetes can pause only Deployments"),
+    ];
+    for (policies, verb, code, expected) in cases {
+        let ran = Dump::new(&policies).run(&["rollout", verb, "ds/agent", "--yes"]);
+        assert_eq!(ran.code, Some(code), "{verb}: {ran:?}");
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains(expected), "{verb}: no {expected:?} in {said}");
+    }
+    let ran = soaking().run(&["rollout", "approve", "ds/agent", "--yes"]);
+    assert!(
+        ran.stderr.contains("waits for no approval; it is Analyzing"),
+        "{ran:?}"
+    );
+}
+
+// L-1.
+#[test]
+fn of_two_policies_the_one_in_charge_is_named() {
+    let mut newer = policy("another");
+    newer["metadata"]["creationTimestamp"] = json!(ago(100));
+    let mut agents = policy("agents");
+    agents["status"] = status(&json!({}));
+    let dump = Dump::new(&[newer, agents]);
+    let shown = dump.run(&["rollout", "status", "ds/agent"]).stdout;
+    assert!(
+        shown.contains("RolloutPolicy another targets it as well and does not count"),
+        "{shown}"
+    );
+    let pause = dump.run(&["rollout", "pause", "ds/agent", "--yes"]).stdout;
+    assert!(pause.contains("RolloutPolicy agents is paused"), "{pause}");
+    assert!(
+        pause.contains("another targets it as well and does not count"),
+        "{pause}"
+    );
+}
