@@ -56,7 +56,8 @@ impl<'a> Recipe<'a> {
         labels: impl Fn(usize) -> Option<(&'static str, String)>,
     ) -> Result<Recipe<'a>> {
         let policy = written(recipe)?;
-        let namespace = policy["metadata"]["namespace"].as_str().context("a namespace")?;
+        let namespace = policy["metadata"]["namespace"].as_str();
+        let namespace = namespace.context("a namespace")?.to_owned();
         let zones = ["a", "b", "c"];
         let nodes = setup
             .cluster()
@@ -70,7 +71,7 @@ impl<'a> Recipe<'a> {
             .await?;
         let this = Self {
             setup,
-            namespace: namespace.to_owned(),
+            namespace: namespace.clone(),
             daemon_set: daemon_set.to_owned(),
             nodes,
             policy,
@@ -78,7 +79,7 @@ impl<'a> Recipe<'a> {
         let namespaces: Api<Namespace> = Api::all(setup.client());
         let named = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}});
         namespaces
-            .patch(namespace, &PatchParams::apply("test"), &Patch::Apply(&named))
+            .patch(&namespace, &PatchParams::apply("test"), &Patch::Apply(&named))
             .await?;
         this.apply(&this.daemon_set_of(recipe)).await?;
         this.wait_for_pods(0, NODES).await?;
