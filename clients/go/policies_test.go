@@ -271,10 +271,10 @@ func (m *scriptedMeasurer) counts() (asked, ended int) {
 const withCheck = `{"targets":{"names":["agent"]},"stages":[{"name":"s","analysis":[{"name":"c","webhook":{"url":"https://checks"}}]}]}`
 
 // measuring asks for a measurement, and writes the status before if that has a version.
-func measuring(number uint32, version string) func(*nodewisev1.PlanRequest) *nodewisev1.Plan {
+func measuring(version string) func(*nodewisev1.PlanRequest) *nodewisev1.Plan {
 	return func(request *nodewisev1.PlanRequest) *nodewisev1.Plan {
 		measure := &nodewisev1.Measure{
-			Id:         &nodewisev1.MeasurementId{PolicyUid: "uid-p", RevisionHash: "h1", Stage: "s", Check: "c", Number: number},
+			Id:         &nodewisev1.MeasurementId{PolicyUid: "uid-p", RevisionHash: "h1", Stage: "s", Check: "c"},
 			PolicyName: "p", Provider: &nodewisev1.Measure_Webhook{Webhook: &nodewisev1.WebhookCall{Url: "https://checks"}},
 		}
 		plan := heeding(planOf(nodewisev1.PhaseKind_PHASE_KIND_ANALYSIS, &nodewisev1.Action{Kind: &nodewisev1.Action_Measure{Measure: measure}}))
@@ -288,7 +288,7 @@ func measuring(number uint32, version string) func(*nodewisev1.PlanRequest) *nod
 
 // L-31: the result of a measurement is in the snapshots until a plan that had it was carried out.
 func TestAMeasurementIsSentUntilItIsCounted(t *testing.T) {
-	planner := plans(measuring(0, ""), measuring(0, ""), patching("7"), patching("7"), noopPlan)
+	planner := plans(measuring(""), measuring(""), patching("7"), patching("7"), noopPlan)
 	planner.report = backingOff
 	measurer := &scriptedMeasurer{values: make(chan string)}
 	r := newRig(t, planner, WithMeasurer(measurer))
@@ -343,7 +343,7 @@ func TestAMeasurementIsSentUntilItIsCounted(t *testing.T) {
 // The one who is asked gets the status that the same plan has written.
 func TestAMeasurementHasTheStatusThatWasJustWritten(t *testing.T) {
 	measurer := &scriptedMeasurer{values: make(chan string)}
-	r := newRig(t, plans(measuring(0, "7")), WithMeasurer(measurer))
+	r := newRig(t, plans(measuring("7")), WithMeasurer(measurer))
 	r.apply("agent:1")
 	r.addPolicy("p", "7", withCheck)
 	r.cluster.objects[write.Key{Resource: cluster.RolloutPolicies, Namespace: "ns", Name: "p"}] = map[string]any{
@@ -361,7 +361,7 @@ func TestAMeasurementHasTheStatusThatWasJustWritten(t *testing.T) {
 // Measurements end with their workload, and when it has no policy any more.
 func TestMeasurementsEndWithTheirWorkload(t *testing.T) {
 	measurer := &scriptedMeasurer{}
-	r := newRig(t, plans(measuring(0, ""), noopWithoutPolicies), WithMeasurer(measurer))
+	r := newRig(t, plans(measuring(""), noopWithoutPolicies), WithMeasurer(measurer))
 	r.apply("agent:1")
 	r.addPolicy("p", "7", withCheck)
 	if err := r.Reconcile(t.Context(), key); err != nil {
@@ -383,7 +383,7 @@ func noopWithoutPolicies(*nodewisev1.PlanRequest) *nodewisev1.Plan {
 
 // Without a measurer a measurement cannot be made, and its result says so.
 func TestWithoutAMeasurerNoMeasurementCanBeMade(t *testing.T) {
-	planner := plans(measuring(0, ""), noopPlan)
+	planner := plans(measuring(""), noopPlan)
 	r := newRig(t, planner)
 	r.apply("agent:1")
 	r.addPolicy("p", "7", withCheck)

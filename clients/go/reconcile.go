@@ -455,7 +455,8 @@ func (r *controller) apply(ctx context.Context, planned *planned, leftOut map[ui
 		MaxTracedCalls: r.config.maxTracedCalls,
 		AnnotatesPods:  r.config.annotatesPods,
 		LeftOut:        leftOut,
-		Measure:        func(measure *nodewisev1.Measure) { r.measure(planned, measure) },
+		//nolint:contextcheck // a measurement outlives the reconcile that starts it
+		Measure: func(measure *nodewisev1.Measure) { r.measure(planned, measure) },
 	})
 	setApplied(span, applied)
 	if areCounted(planned.plan, applied.Outcomes) {

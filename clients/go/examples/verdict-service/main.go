@@ -42,7 +42,8 @@ func (c *checker) GetVerdict(ctx context.Context, asked *nodewisev1.GetVerdictRe
 	if err != nil {
 		return nil, fmt.Errorf("asking %s: %w", c.url, err)
 	}
-	verdict, message := nodewisev1.AnalysisVerdict_ANALYSIS_VERDICT_INCONCLUSIVE, ""
+	verdict := nodewisev1.AnalysisVerdict_ANALYSIS_VERDICT_INCONCLUSIVE
+	var message string
 	response, err := c.client.Do(request)
 	if err != nil {
 		message = err.Error()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -138,16 +139,16 @@ func (k *Kube) Evict(ctx context.Context, key Key, uid types.UID) (*Blocked, err
 // blocked reads the answer to an eviction that was not allowed. The causes name the budget, and say what it needs.
 func blocked(status *metav1.Status) *Blocked {
 	said := &Blocked{}
-	message := status.Message
+	messages := []string{status.Message}
 	if status.Details != nil {
 		for _, cause := range status.Details.Causes {
 			if cause.Message != "" {
-				message += " " + cause.Message
+				messages = append(messages, cause.Message)
 			}
 		}
 		said.RetryAfter = time.Duration(max(status.Details.RetryAfterSeconds, 0)) * time.Second
 	}
-	said.Message = brief.Text(message)
+	said.Message = brief.Text(strings.Join(messages, " "))
 	return said
 }
 
