@@ -8,12 +8,12 @@ use kube::{
 };
 use serde_json::json;
 
-use super::{expect_versions, only_pod, start};
+use super::{create, expect_versions, only_pod};
 use crate::{
     budget::node_of,
     case::{Case, shared},
     fixture::Fixture,
-    workload_builder::image_patch,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[shared!(
@@ -41,7 +41,16 @@ async fn policy_notready_before_and_after(fixture: &Fixture) -> Result<()> {
     let policy = json!({
         "stages": stages("1h"), "nodes": { "maxExempt": 1 }, "progressDeadlineSeconds": 2, "onFailure": "Pause",
     });
-    let watch = start(fixture, 4, 2, policy).await?;
+    // As most agents: otherwise a node that is not ready should run no pod, because it has taints for that.
+    let tolerations = json!([{ "operator": "Exists" }]);
+    let agent = daemon_set("agent")
+        .max_unavailable(2)
+        .set("/spec/template/spec", "tolerations", tolerations);
+    let watch = fixture.watch("agent");
+    fixture.start_as(4, agent).await?;
+    fixture.wait_until_settled("agent").await?;
+    watch.arm().await?;
+    create(fixture, policy).await?;
     let nodes = fixture.node_names().await?;
     let ill = nodes.first().context("a node")?;
     let of_ill = async || {
