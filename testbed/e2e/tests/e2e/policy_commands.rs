@@ -117,6 +117,15 @@ async fn a_policy_is_paused_approved_rolled_back_and_resumed() -> Result<()> {
     rollout(&setup, "approve", &["--dry-run"], 0).await?;
     ensure!(approval(&setup).await?.is_none(), "nothing was approved");
 
+    // The live view follows the policy, and asks for the approval with a key.
+    let mut live = setup.nodewise_in_terminal(&["rollout", "status", "ds/agent", "--watch"])?;
+    live.shows(&["awaiting approval", "canary", "2/2", "0/8", &digest, "a approve"])
+        .await?;
+    live.press("a")?;
+    live.shows(&["Once it is approved", "kubectl annotate rolloutpolicy", "[y/n]"])
+        .await?;
+    live.press("n")?;
+
     // A pause is one of the policy.
     let output = rollout(&setup, "pause", &["--yes"], 0).await?;
     ensure!(
@@ -124,6 +133,10 @@ async fn a_policy_is_paused_approved_rolled_back_and_resumed() -> Result<()> {
         "{output:?}"
     );
     wait_for_state(&setup, "Paused").await?;
+    live.shows(&["agent paused", "p resume"]).await?;
+    live.press("q")?;
+    let code = live.exit_code().await?;
+    ensure!(code == 2, "exit status {code}");
     assert_eq!(status(&setup, 2).await?["state"], "ROLLOUT_STATE_PAUSED");
     rollout(&setup, "resume", &["--yes"], 0).await?;
     wait_for_state(&setup, "AwaitingApproval").await?;
