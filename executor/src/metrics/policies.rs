@@ -318,10 +318,10 @@ mod tests {
     }
 
     fn status(state: &str, stages: usize) -> Value {
-        let stage = |number| json!({"name": format!("s{number}"), "nodes": 5, "updated": 3, "available": 2, "exempt": 1, "failed": 0, "state": "Soaking"});
+        let one = |number| json!({"name": format!("s{number}"), "nodes": 5, "updated": 3, "available": 2, "exempt": 1, "failed": 0, "state": "Soaking"});
         json!({
             "conditions": [condition("Accepted", "True", "Accepted"), condition("Progressing", "True", state), condition("Odd", "True", "x")],
-            "targets": [{"name": "agent", "uid": "u", "state": state, "stages": (0..stages).map(stage).collect::<Vec<_>>()}],
+            "targets": [{"name": "agent", "uid": "u", "state": state, "stages": (0..stages).map(one).collect::<Vec<_>>()}],
         })
     }
 

@@ -88,10 +88,10 @@ impl NodeFacts<'_> {
         let not_ready = match (self.readiness, self.update_pod) {
             (Readiness::Ready, _) => false,
             (Readiness::NotReady(_), None) => true,
-            // Both times are of the apiserver or a node; if one is missing, nothing shows that the node was not well before.
+            // Both times have seconds. Within the same second, or if one is missing, nothing shows that the node was not well before.
             (Readiness::NotReady(since), Some(pod)) => since
                 .zip(pod.created)
-                .is_some_and(|(since, created)| since <= created),
+                .is_some_and(|(since, created)| since < created),
         };
         let in_maintenance = self.in_maintenance && self.update_pod.is_none();
         (not_ready && spec.not_ready == NotReady::Exempt)

@@ -64,8 +64,11 @@ fn policy() -> Value {
     json!({"targets": {"names": ["agent"]}, "stages": stages})
 }
 
+/// A quantity of a rolling update, with its name.
+type Quantity = (&'static str, fn(&Part) -> f64);
+
 fn finding(size: Size, updates: &[Vec<Part>; 2]) -> Result<Finding> {
-    let quantities: [(&str, fn(&Part) -> f64); 3] = [
+    let quantities: [Quantity; 3] = [
         ("seconds", |part| part.seconds),
         ("API calls", |part| part.calls),
         ("CPU seconds of server and executor", Part::cpu_seconds),
