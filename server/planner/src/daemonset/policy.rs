@@ -21,7 +21,7 @@ use crate::{
         decision::{Admitted, Decision, NodeDecision, Observed},
         governing::{Governing, Policies},
         nodes::{NodeFacts, Readiness, UpdatePod},
-        policy::{Order, Policy, Spec},
+        policy::{NotReady, Order, Policy, Spec},
         stages::scaled,
         status::RevisionRef,
     },
@@ -101,7 +101,13 @@ impl<'a> Preparation<'a> {
         resolution: &Resolution<'_>,
         view: &ClusterView<'a>,
     ) -> Governed<'a> {
-        let observed = observe(snapshot, resolution, view, &self.target.update.hash);
+        let observed = observe(
+            snapshot,
+            resolution,
+            view,
+            &self.target.update.hash,
+            self.spec.not_ready,
+        );
         let recorded = Recorded::of(self.governing.policy, &self.spec, &self.target);
         let decision = match self.governing.spec {
             Ok(_) => decide::decide(self.governing.policy, &recorded, &observed),
@@ -284,6 +290,7 @@ fn observe<'a>(
     resolution: &Resolution<'_>,
     view: &ClusterView<'a>,
     update_hash: &str,
+    not_ready: NotReady,
 ) -> Observed<'a> {
     let mut nodes = Vec::with_capacity(view.entries.len());
     let mut pods: BTreeMap<&str, usize> = BTreeMap::new();
@@ -308,10 +315,16 @@ fn observe<'a>(
                 has_other_pod = true;
             }
         }
-        let Some(node) = entry.node.filter(|_| entry.fit.run) else {
+        let Some(node) = entry.node else { continue };
+        // A node that is not ready gets taints that most DaemonSets do not tolerate. It should run no pod then, but keeps the one
+        // that it has, and a rollout must not forget it.
+        let fell_ill = entry.fit.keep
+            && node.ready != Some(true)
+            && (update_pod.is_some() || has_other_pod && not_ready == NotReady::Exempt);
+        if !entry.fit.run && !fell_ill {
             continue;
-        };
-        updated += usize::from(update_pod.is_some());
+        }
+        updated += usize::from(update_pod.is_some() && entry.fit.run);
         nodes.push(NodeFacts {
             name: &node.name,
             labels: &node.labels,

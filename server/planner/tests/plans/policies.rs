@@ -9,11 +9,11 @@ use nodewise_planner::{
         Disruption, OnFailure, Pace, Policy, Requests, Spec, Stage, Targets, Unadmitted,
         status::{PolicyStatus, State},
     },
-    snapshot::{BlockedEviction, IntOrString, Labels, Scope, Selector},
+    snapshot::{BlockedEviction, IntOrString, Labels, Pod, PodPhase, Scope, Selector, Target},
 };
 use serde_json::Value;
 
-use crate::support::{Cluster, HASH_LABEL, actions, at, counts, node, pod_changes, reasons};
+use crate::support::{Cluster, HASH_LABEL, actions, at, counts, node, pod_changes, reasons, taint};
 
 /// A policy for `foo` that updates `canaries` nodes first.
 fn canary_first(canaries: i32) -> Policy {
@@ -352,6 +352,77 @@ fn l_20_a_dead_node_does_not_hold_the_rollout_up_and_does_not_use_the_budget() {
     plain.ds.rollout.policies.clear();
     plain.pods[5].ready = false;
     assert_eq!(pod_changes(&plain.plan()).1, ["first-5"]);
+}
+
+/// Makes a node not ready, with the taint that Kubernetes gives it then and that most DaemonSets do not tolerate.
+fn fall_ill(cluster: &mut Cluster, node: usize) {
+    let now = cluster.now;
+    let ill = &mut cluster.nodes[node];
+    (ill.ready, ill.ready_since) = (Some(false), Some(now));
+    ill.taints = vec![taint("node.kubernetes.io/not-ready=:NoSchedule")];
+    let name = ill.name.clone();
+    let pods = cluster.pods.iter_mut();
+    for pod in pods.filter(|pod| is_on(pod, &name)) {
+        (pod.ready, pod.ready_since) = (false, Some(now));
+    }
+}
+
+fn is_on(pod: &Pod, node: &str) -> bool {
+    matches!(&pod.target, Target::Bound(name) | Target::Meant(name) if name == node)
+}
+
+/// Syncs often; pods become ready on nodes that are ready, and five seconds pass each time.
+fn run_with_ill_nodes(cluster: &mut Cluster, syncs: usize) {
+    for _ in 0..syncs {
+        cluster.sync();
+        let now = cluster.now;
+        let ready = cluster.nodes.iter().filter(|node| node.ready == Some(true));
+        for pod in cluster.pods.iter_mut().filter(|pod| !pod.ready) {
+            if ready.clone().any(|node| is_on(pod, &node.name)) {
+                (pod.phase, pod.ready, pod.ready_since) = (PodPhase::Running, true, Some(now));
+            }
+        }
+        cluster.now += Duration::from_secs(5);
+    }
+}
+
+#[test]
+fn l_20_a_tainted_node_does_not_use_the_budget_and_counts_as_exempt() {
+    let mut cluster = changed(12, policy(Spec::default())).rolling("1", "0");
+    fall_ill(&mut cluster, 5);
+    run_with_ill_nodes(&mut cluster, 40);
+    assert_eq!((of_each(&cluster), state(&cluster)), ([1, 11], State::Complete));
+    // Two of twelve may be exempt.
+    let mut cluster = changed(12, policy(Spec::default())).rolling("1", "0");
+    (3..6).for_each(|node| fall_ill(&mut cluster, node));
+    run_with_ill_nodes(&mut cluster, 10);
+    assert_eq!(
+        (of_each(&cluster), state(&cluster)),
+        ([12, 0], State::TooManyNodesNotReady)
+    );
+}
+
+#[test]
+fn l_21_a_tainted_node_that_was_updated_stops_the_rollout_and_fails() {
+    let mut canary = canary_first(1);
+    if let Ok(spec) = &mut canary.spec {
+        spec.on_failure = OnFailure::Pause;
+    }
+    let mut cluster = changed(6, canary);
+    cluster.sync();
+    run_with_ill_nodes(&mut cluster, 2);
+    assert_eq!(of_each(&cluster), [5, 1]);
+    let updated = (0..6).find(|index| {
+        let name = format!("node-{index}");
+        let mut here = cluster.pods.iter().filter(|pod| is_on(pod, &name));
+        here.all(|pod| pod.name != format!("first-{index}"))
+    });
+    fall_ill(&mut cluster, updated.expect("the canary"));
+    run_with_ill_nodes(&mut cluster, 20);
+    assert_eq!((of_each(&cluster), state(&cluster)), ([5, 1], State::Progressing));
+    // After the deadline of ten minutes it has failed.
+    run_with_ill_nodes(&mut cluster, 120);
+    assert_eq!((of_each(&cluster), state(&cluster)), ([5, 1], State::Rejected));
 }
 
 #[test]
