@@ -106,14 +106,17 @@ function Part(props: { units: Unit[]; columns: number; cell: number; active: num
   );
 }
 
-function groupsOf(units: Unit[]): Group[] {
+/** The groups: those that `order` names first, the others by name. */
+function groupsOf(units: Unit[], order: string[]): Group[] {
   const groups = new Map<string, Unit[]>();
   for (const unit of units) {
     const known = groups.get(unit.group);
     if (known) known.push(unit);
     else groups.set(unit.group, [unit]);
   }
-  const sorted = [...groups].sort(([a], [b]) => a.localeCompare(b, undefined, { numeric: true }));
+  const ranks = new Map(order.map((name, index) => [name, index]));
+  const rank = (name: string) => ranks.get(name) ?? order.length;
+  const sorted = [...groups].sort(([a], [b]) => rank(a) - rank(b) || a.localeCompare(b, undefined, { numeric: true }));
   let from = 0;
   return sorted.map(([name, of]) => {
     const group = { name, units: of, from, bad: of.filter((one) => one.state === "UNIT_STATE_BLOCKED").length };
@@ -154,13 +157,13 @@ function moved(key: string, active: number, columns: number, groups: Group[], to
   }
 }
 
-export function Grid(props: { units: Unit[]; label: string; onOpen: (unit: Unit) => void}) {
-  const { units } = props;
+export function Grid(props: { units: Unit[]; label: string; order?: string[]; onOpen: (unit: Unit) => void }) {
+  const { units, order } = props;
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   const [active, setActive] = useState(-1);
   const [hovered, setHovered] = useState<{ unit: Unit; x: number; y: number } | null>(null);
-  const groups = useMemo(() => groupsOf(units), [units]);
+  const groups = useMemo(() => groupsOf(units, order ?? []), [units, order]);
   const flat = useMemo(() => groups.flatMap((group) => group.units), [groups]);
   const cell = cellFor(units.length);
   const columns = Math.max(1, Math.floor((width - 2) / cell));

@@ -5,6 +5,7 @@ import { ago, words } from "./format";
 import { Frame } from "./frame";
 import { useLive } from "./live";
 import { Note, Since, TraceLink, useNow, WorkloadLink } from "./parts";
+import { Stage } from "./policy";
 import { go, nodePath, type Place } from "./router";
 import { State, UNIT_ORDER, UNITS, unitOf } from "./states";
 import { Table } from "./table";
@@ -118,6 +119,7 @@ export function Node({ place }: { place: Place }) {
           { title: "Workload", class: "name", of: (row) => <WorkloadLink of={row.key} /> },
           { title: "Kind", class: "dim", of: (row) => row.key.kind },
           ...(traces ? [{ title: "Traces", of: (row: Placed) => <TraceLink url={traces} of={row.key} node={name} /> }] : []),
+          ...(placed.some((one) => one.node?.rolloutStage) ? [{ title: "Stage", of: (row: Placed) => <Stage of={row.node} /> }] : []),
           { title: "Rule", of: (row) => words(row.node?.rule, "RULE_") },
           {
             title: "Pod",

@@ -7,14 +7,15 @@ import { Frame } from "./frame";
 import { Grid, type Unit } from "./grid";
 import { useLive } from "./live";
 import { Card, Cause, Commands, Note, Progress, Since, TraceLink, useNow } from "./parts";
+import { Policy, Stage } from "./policy";
 import { go, nodePath, type Place, setQuery } from "./router";
 import { Glyph, lookOf, ROLLOUTS, State, UNIT_ORDER, UNITS, unitOf } from "./states";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
 import { idOf, type Key, type NodeStatus, type PodStatus, type UnitState, type WorkloadStatus } from "./types";
 
-type Grouping = "zone" | "pool" | "cause" | "none";
-const GROUPINGS: Grouping[] = ["zone", "pool", "cause", "none"];
+type Grouping = "zone" | "pool" | "stage" | "cause" | "none";
+const GROUPINGS: Grouping[] = ["zone", "pool", "stage", "cause", "none"];
 
 /** A row of the table: a node, or a pod of a ReplicaSet or Deployment. */
 interface Row {
@@ -59,6 +60,8 @@ function groupName(row: Row, by: Grouping): string {
       return row.node?.zone || "no zone";
     case "pool":
       return row.node?.pool || "no pool";
+    case "stage":
+      return row.node?.rolloutStage || "no stage";
     case "cause":
       return row.node?.blockReason || (row.state === "UNIT_STATE_BLOCKED" && row.reason) || UNITS[row.state].word;
     case "none":
@@ -135,7 +138,7 @@ export function Rollout({ place }: { place: Place }) {
   const listed = useMemo(
     () =>
       rows.filter(
-        (row) => (!only || row.state === only) && (!text || `${row.name} ${row.reason} ${row.message}`.toLowerCase().includes(text.toLowerCase())),
+        (row) => (!only || row.state === only) && (!text || `${row.name} ${row.node?.rolloutStage ?? ""} ${row.reason} ${row.message}`.toLowerCase().includes(text.toLowerCase())),
       ),
     [rows, only, text],
   );
@@ -144,6 +147,8 @@ export function Rollout({ place }: { place: Place }) {
   const look = workload ? lookOf(workload) : ROLLOUTS.ROLLOUT_STATE_UNSPECIFIED;
   const isDaemonSet = kind === "DaemonSet";
   const word = isDaemonSet ? "nodes" : "replicas";
+  const staged = rows.some((row) => row.node?.rolloutStage);
+  const stages = useMemo(() => status?.policy?.stages?.map((stage) => stage.name), [status]);
   const counts = new Map(UNIT_ORDER.map((state) => [state, rows.filter((row) => row.state === state).length]));
   if (!isDaemonSet) counts.set("UNIT_STATE_DONE", status?.counts?.done ?? 0);
   return (
@@ -168,6 +173,7 @@ export function Rollout({ place }: { place: Place }) {
             <Progress counts={status.counts} />
             <Facts status={status} now={now} />
           </div>
+          <Policy status={status} now={now} />
           <div class="columns">
             <div>
               <Card
@@ -176,7 +182,7 @@ export function Rollout({ place }: { place: Place }) {
                 aside={
                   isDaemonSet && (
                     <div class="switch" role="group" aria-label="Group by">
-                      {GROUPINGS.map((grouping) => (
+                      {GROUPINGS.filter((grouping) => grouping !== "stage" || staged).map((grouping) => (
                         <button key={grouping} type="button" aria-pressed={by === grouping} onClick={() => setQuery({ group: grouping === "zone" ? "" : grouping })}>
                           {grouping === "none" ? "all" : grouping}
                         </button>
@@ -194,6 +200,7 @@ export function Rollout({ place }: { place: Place }) {
                 </div>
                 <Grid
                   units={units}
+                  order={by === "stage" ? stages : undefined}
                   label={`${units.length} ${word} of ${title}${isDaemonSet ? ". The table below has the same" : ""}`}
                   onOpen={(unit) => unit.href && go(unit.href)}
                 />
@@ -225,6 +232,7 @@ export function Rollout({ place }: { place: Place }) {
                       of: (row) => (row.node ? <a href={nodePath(row.name)}>{row.name}</a> : row.name),
                     },
                     { title: isDaemonSet ? "Zone" : "Node", class: "dim", of: (row) => (row.node ? row.node.zone : row.pod?.nodeName && <a href={nodePath(row.pod.nodeName)}>{row.pod.nodeName}</a>) },
+                    ...(staged ? [{ title: "Stage", of: (row: Row) => <Stage of={row.node} /> }] : []),
                     { title: "Reason", of: (row) => row.reason },
                     { title: "What it means", class: "wide", of: (row) => row.message },
                     { title: "Not ready for", class: "right", of: (row) => <Since time={row.pod?.notReadySince} now={now} /> },

@@ -1,23 +1,8 @@
-// How states look: a shape, a colour and a word each. The shapes are paths in a box of 10 by 10, for canvas and SVG.
+// How states look: a shape, a colour and a word each.
 
+import { policyLook } from "./policies";
+import { BARS, CROSS, DIAMOND, DOT, HALF, type Look, RING, SQUARE, TWO } from "./shapes";
 import type { RolloutState, UnitState, Workload } from "./types";
-
-export interface Look {
-  word: string;
-  shape: string;
-  /** The name of a CSS variable with the colour. */
-  colour: string;
-}
-
-const SQUARE = "M2 1h6a1 1 0 0 1 1 1v6a1 1 0 0 1-1 1H2a1 1 0 0 1-1-1V2a1 1 0 0 1 1-1z";
-const HALF = "M5 .8a4.2 4.2 0 1 1 0 8.4a4.2 4.2 0 1 1 0-8.4zM5 2v6a3 3 0 0 1 0-6z";
-const RING = "M5 1.2a3.8 3.8 0 1 1 0 7.6a3.8 3.8 0 1 1 0-7.6zM5 2.6a2.4 2.4 0 1 0 0 4.8a2.4 2.4 0 1 0 0-4.8z";
-const DIAMOND = "M5 -.3L10.3 5L5 10.3L-.3 5zM4.4 2.3v3.2h1.2V2.3zM4.4 6.5v1.2h1.2V6.5z";
-const CROSS =
-  "M1.4 2.6L2.6 1.4L5 3.8L7.4 1.4L8.6 2.6L6.2 5L8.6 7.4L7.4 8.6L5 6.2L2.6 8.6L1.4 7.4L3.8 5z";
-const DOT = "M4 4h2v2H4z";
-const BARS = "M2 1h2.4v8H2zM5.6 1H8v8H5.6z";
-const TWO = "M.8 3.2h8.4v1.4H.8zM.8 5.6h8.4V7H.8zM6.6 1.2h1.6L3.4 8.8H1.8z";
 
 export const UNITS: Record<UnitState, Look> = {
   UNIT_STATE_BLOCKED: { word: "blocked", shape: DIAMOND, colour: "--bad" },
@@ -49,7 +34,7 @@ export const GROUPS: Record<Group, Look & { about: string }> = {
   stuck: { ...ROLLOUTS.ROLLOUT_STATE_STUCK, about: "nothing happens until someone removes a cause" },
   failing: { word: "failing", shape: DIAMOND, colour: "--warn", about: "some pods fail, and the rollout goes on" },
   rolling: { ...ROLLOUTS.ROLLOUT_STATE_PROGRESSING, about: "pods are being replaced" },
-  held: { word: "held", shape: BARS, colour: "--calm", about: "paused, or waiting for deletes" },
+  held: { word: "held", shape: BARS, colour: "--calm", about: "paused, or waiting for deletes, an approval or a window" },
   diverging: { word: "diverging", shape: TWO, colour: "--odd", about: "the planner would do what is not done" },
   fine: { ...ROLLOUTS.ROLLOUT_STATE_COMPLETE, word: "fine", about: "every pod is current and available" },
 };
@@ -62,7 +47,8 @@ export function groupOf(workload: Workload): Group {
     case "ROLLOUT_STATE_COMPLETE":
       return "fine";
     case "ROLLOUT_STATE_PROGRESSING":
-      return causes?.length ? "failing" : "rolling";
+      if (causes?.length) return "failing";
+      return policyLook(workload.status)?.isHeld ? "held" : "rolling";
     case "ROLLOUT_STATE_PAUSED":
     case "ROLLOUT_STATE_WAITING_FOR_DELETE":
       return "held";
@@ -71,9 +57,14 @@ export function groupOf(workload: Workload): Group {
   }
 }
 
-/** The look of a workload: its state, or that pods of it fail. */
-export const lookOf = (workload: Workload): Look =>
-  groupOf(workload) === "failing" && workload.status.state ? GROUPS.failing : ROLLOUTS[workload.status.state ?? "ROLLOUT_STATE_UNSPECIFIED"];
+/** The look of a workload: its state, what its RolloutPolicy says about it, or that pods of it fail. */
+export function lookOf(workload: Workload): Look {
+  const { status } = workload;
+  const policy = policyLook(status);
+  if (policy?.isBad) return policy;
+  if (groupOf(workload) === "failing" && status.state) return GROUPS.failing;
+  return policy ?? ROLLOUTS[status.state ?? "ROLLOUT_STATE_UNSPECIFIED"];
+}
 
 export function Glyph({ look, size = 12 }: { look: Look; size?: number }) {
   return (

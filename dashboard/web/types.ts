@@ -65,6 +65,8 @@ export interface NodeStatus {
   unitState?: UnitState;
   blockReason?: string;
   pool?: string;
+  rolloutStage?: string;
+  rolloutExempt?: boolean;
 }
 
 export interface BlockCause {
@@ -116,6 +118,67 @@ export interface WorkloadStatus {
   writers?: { manager: string; at?: string }[];
   next?: string[];
   secondOwner?: string[];
+  policy?: PolicyRollout;
+}
+
+export interface PolicyRollout {
+  name: string;
+  state?: string;
+  message?: string;
+  paused?: boolean;
+  notAccepted?: string;
+  others?: string[];
+  stableHash?: string;
+  stableNumber?: string;
+  stages?: PolicyStage[];
+  pendingApproval?: PolicyApproval;
+  rejection?: { reason?: string; message?: string; at?: string };
+  blocking?: PolicyNode[];
+  exempt?: PolicyNode[];
+  moreExempt?: number;
+  requests?: string[];
+  onFailure?: string;
+}
+
+export interface PolicyStage {
+  name: string;
+  state?: string;
+  nodes?: number;
+  updated?: number;
+  available?: number;
+  exempt?: number;
+  failed?: number;
+  startedAt?: string;
+  soakEndsAt?: string;
+  completedAt?: string;
+  checks?: PolicyCheck[];
+}
+
+export interface PolicyCheck {
+  name: string;
+  measurements?: number;
+  count?: number;
+  successful?: number;
+  failed?: number;
+  failureLimit?: number;
+  inconclusive?: number;
+  errors?: number;
+  at?: string;
+  value?: string;
+  message?: string;
+}
+
+export interface PolicyApproval {
+  stage?: string;
+  nodes?: number;
+  digest?: string;
+  since?: string;
+  outdatedDigest?: string;
+}
+
+export interface PolicyNode {
+  name: string;
+  reason?: string;
 }
 
 export interface Command {

@@ -6,12 +6,18 @@ use nodewise_proto::v1;
 use crate::rollout::hints;
 
 /// What the commands of hints are for, by how they begin; and whether they change the cluster.
-const PURPOSES: [(&str, &str, bool); 6] = [
+const PURPOSES: [(&str, &str, bool); 8] = [
     ("nodewise explain", "Explain the state of each node or pod", false),
     ("kubectl logs", "Show how the failing container ended last", false),
     ("nodewise rollout diff", "Compare with the revision before", false),
     ("nodewise rollout undo", "Go back to the revision before", true),
+    ("nodewise rollout pause", "Pause the rollout", true),
     ("nodewise rollout resume", "Resume the rollout", true),
+    (
+        "nodewise rollout rollback",
+        "Reject the new revision, and let its nodes go back to the stable one",
+        true,
+    ),
     (
         "nodewise rollout retry",
         "Delete the pods that hold up the rollout",
