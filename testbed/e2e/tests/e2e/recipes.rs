@@ -16,7 +16,7 @@ use kube::{
 };
 use nodewise_conformance::DEADLINE;
 use nodewise_e2e::{Setup, SetupOptions};
-use nodewise_testbed::{NODE_ANNOTATION, NODE_NOT_READY, eventually, manifests};
+use nodewise_testbed::{NODE_ANNOTATION, NODE_NOT_READY, Prometheus, eventually, manifests};
 use serde_json::{Value, json};
 
 const DOCUMENT: &str = include_str!("../../../../docs/rollouts.md");
@@ -225,9 +225,16 @@ fn stages(target: &Value) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_recipes_do_what_they_say() -> Result<()> {
-    let setup = Setup::start(SetupOptions::nodes(0).rollout_policies()).await?;
+    let prometheus = Prometheus::builder().start().await?;
+    let (_, host) = prometheus.url().split_once("://").context("a URL")?;
+    let options = SetupOptions::nodes(0)
+        .rollout_policies()
+        .executor_arg("--analysis-host=prometheus.monitoring:9090")
+        .executor_arg(&format!("--analysis-host={}", host.trim_end_matches('/')));
+    let setup = Setup::start(options).await?;
     cni(&setup).await.context("the CNI")?;
     gpu(&setup).await.context("the GPU driver")?;
+    logs(&setup, &prometheus).await.context("the log agent")?;
     edge(&setup).await.context("the edge fleet")?;
     migrated(&setup).await.context("from ExtendedDaemonSet")
 }
@@ -281,6 +288,32 @@ async fn gpu(setup: &Setup) -> Result<()> {
     // It gets its turn when it is back.
     let removed = format!("{NODE_ANNOTATION}-");
     setup.kubectl(&["annotate", "node", dead, &removed]).await?;
+    recipe.wait_for_pods(1, NODES).await?;
+    Ok(())
+}
+
+async fn logs(setup: &Setup, prometheus: &Prometheus) -> Result<()> {
+    let recipe = Recipe::begin(setup, "logs", "log-agent", |_| None).await?;
+    recipe.update().await?;
+    // This cluster has no `prometheus.monitoring`: that the call fails is no failure of the revision.
+    eventually(ROLLOUT, "a measurement that erred", async || {
+        let policy = recipe.policies().get(recipe.name()).await?;
+        let check = &policy.data["status"]["targets"][0]["stages"][0]["analysis"][0];
+        ensure!(check["errors"].as_u64() >= Some(1), "{}", policy.data["status"]);
+        ensure!(check["failed"].as_u64().unwrap_or_default() == 0, "{check}");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(recipe.nodes_with(1).await?.len(), 1);
+    // Now a Prometheus that answers, and shorter times.
+    let mut stages = recipe.policy["spec"]["stages"].clone();
+    stages[0]["soak"] = json!("1s");
+    stages[0]["analysis"][0]["interval"] = json!("1s");
+    stages[0]["analysis"][0]["prometheus"]["address"] = json!(prometheus.url().trim_end_matches('/'));
+    recipe.patch_policy(json!({"spec": {"stages": stages}})).await?;
+    let target = recipe.wait_for("Complete").await?;
+    let check = &target["stages"][0]["analysis"][0];
+    assert_eq!(check["successful"], 5, "{target}");
     recipe.wait_for_pods(1, NODES).await?;
     Ok(())
 }

@@ -18,7 +18,7 @@ use proptest::prelude::*;
 
 use crate::{
     plan_cache::in_buckets,
-    support::{Cluster, HASH_LABEL, actions, at, node},
+    support::{Cluster, HASH_LABEL, actions, at, node, taint},
 };
 
 const NODES: usize = 7;
@@ -199,11 +199,13 @@ struct World {
     cache: PlanCache,
     /// Nodes whose available pod a plan has removed, until an available pod is there again.
     ours: BTreeSet<String>,
+    /// Whether nodes that are not ready get the taint that keeps new pods away.
+    has_taints: bool,
 }
 
 impl World {
     /// All nodes run the first template, the policy knows it, and the template has changed.
-    fn new(policy: Policy) -> Self {
+    fn new(policy: Policy, has_taints: bool) -> Self {
         let mut cluster = Cluster::new(0).rolling(&BUDGET.to_string(), "0");
         cluster.nodes = (0..NODES).map(new_node).collect();
         for index in 0..NODES {
@@ -218,6 +220,7 @@ impl World {
             cluster,
             cache: PlanCache::default(),
             ours: BTreeSet::new(),
+            has_taints,
         }
     }
 
@@ -298,12 +301,14 @@ impl World {
             Step::Partition(nodes) => self.spec().partition = Some(IntOrString::Int(*nodes)),
             Step::StatusLost => self.policy().status = PolicyStatus::default(),
         }
-        // Of a node that is not ready, it is the node's doing that its new pod is not available.
+        // Of a node that is not ready, it is the node's doing that its new pod is not available, or that it should have none.
         let is_down = |name: &String| {
             let node = self.cluster.nodes.iter().find(|node| node.name == *name);
             let pods = self.cluster.pods.iter();
             let mut here = pods.filter(|pod| pod.target.node() == Some(name) && !pod.deleting);
-            node.is_some_and(|node| !here.any(|pod| pod.ready || node.ready != Some(true)))
+            node.is_some_and(|node| {
+                node.taints.is_empty() && !here.any(|pod| pod.ready || node.ready != Some(true))
+            })
         };
         self.ours = std::mem::take(&mut self.ours)
             .into_iter()
@@ -379,9 +384,12 @@ impl World {
                 if node.ready != ready {
                     (node.ready, node.ready_since) = (ready, Some(now));
                 }
+                node.taints.clear();
                 if ready == Some(true) {
                     node.unschedulable = false;
                 } else {
+                    let not_ready = taint("node.kubernetes.io/not-ready=:NoSchedule");
+                    node.taints.extend(self.has_taints.then_some(not_ready));
                     self.pod(&name, PodFate::Unready);
                 }
             }
@@ -445,9 +453,10 @@ proptest! {
     #[test]
     fn l_11_the_budget_holds_whatever_happens_and_rollouts_end(
         policy in policies(),
+        has_taints in any::<bool>(),
         steps in proptest::collection::vec(anything(), 0..60),
     ) {
-        let mut world = World::new(policy);
+        let mut world = World::new(policy, has_taints);
         for step in &steps {
             world.take(step);
             prop_assert!(world.ours.len() <= BUDGET, "{:?} are without a pod by our doing after {:?}", world.ours, step);
@@ -467,7 +476,7 @@ proptest! {
         policy in policies(),
         steps in proptest::collection::vec(calm(), 0..60),
     ) {
-        let mut world = World::new(policy);
+        let mut world = World::new(policy, false);
         let mut touched = world.updated();
         prop_assert!(touched.is_empty());
         for step in &steps {
