@@ -133,14 +133,14 @@ fn stage(policy: &PolicyFacts, stage: &Value) -> v1::PolicyStage {
     // A wave has the name of its stage and the value of its label.
     let of_wave = || policy.stages.get(name.split_once('/')?.0);
     let facts = of.or_else(of_wave).unwrap_or(&none);
-    let state = read::owned(stage, "/state");
-    let since = read::time(stage, "/soakStartTime").filter(|_| state == "Soaking");
+    let word = read::owned(stage, "/state");
+    let since = read::time(stage, "/soakStartTime").filter(|_| word == "Soaking");
     let ends = since.and_then(|since| {
         let ends = since.checked_add(SignedDuration::from_secs(facts.soak));
         ends.ok()
     });
     v1::PolicyStage {
-        state,
+        state: word,
         nodes: count(stage, "/nodes"),
         updated: count(stage, "/updated"),
         available: count(stage, "/available"),

@@ -171,11 +171,11 @@ pub(crate) fn render_node(
     let rule = node.rule().as_str_name().trim_start_matches("RULE_");
     page.line(2, PLAIN, &format!("deciding rule:        {rule}"));
     if let Some(policy) = &status.policy {
-        let stage = match node.rollout_stage.as_str() {
+        let name = match node.rollout_stage.as_str() {
             "" => "no rollout is going on",
-            stage => stage,
+            name => name,
         };
-        let text = format!("stage:                {stage} (RolloutPolicy {})", policy.name);
+        let text = format!("stage:                {name} (RolloutPolicy {})", policy.name);
         page.line(2, PLAIN, &text);
         if node.rollout_exempt {
             let text = "the policy leaves it alone: it is not ready or in maintenance";

@@ -95,15 +95,15 @@ fn daemon_sets(page: &mut Page, all: &[OnNode<'_>]) {
         let problem = problem.map(|problem| problem.message.clone());
         let why = problem.or_else(|| one.refusal.as_ref().map(refused));
         let why = why.map_or_else(String::new, |why| format!(": {why}"));
-        let stage = match (one.status.rollout_stage.as_str(), one.status.rollout_exempt) {
+        let place = match (one.status.rollout_stage.as_str(), one.status.rollout_exempt) {
             ("", _) => String::new(),
-            (stage, false) => format!(" (stage {stage})"),
-            (stage, true) => format!(" (stage {stage}, exempt)"),
+            (name, false) => format!(" (stage {name})"),
+            (name, true) => format!(" (stage {name}, exempt)"),
         };
         let text = match one.status.state() {
-            NodeState::Runs => format!("{}/{}{stage}", one.namespace, one.name),
+            NodeState::Runs => format!("{}/{}{place}", one.namespace, one.name),
             _ => format!(
-                "{}/{}{stage}: {}{why}",
+                "{}/{}{place}: {}{why}",
                 one.namespace, one.name, one.status.message
             ),
         };
