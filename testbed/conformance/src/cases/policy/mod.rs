@@ -3,6 +3,7 @@
 //! The decisions are the service's. These cases check that an executor sends policies, watches them, and carries out what plans say
 //! about them: patches of their status, evictions, checks, and plans at the times that the service named.
 
+mod analysis;
 mod approvals;
 mod evictions;
 mod failures;
@@ -30,6 +31,7 @@ pub(super) const TOPICS: &[&[Case]] = &[
     nodes::CASES,
     evictions::CASES,
     approvals::CASES,
+    analysis::CASES,
     failures::CASES,
     owners::CASES,
     kills::CASES,
