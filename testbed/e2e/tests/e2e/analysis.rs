@@ -138,7 +138,7 @@ async fn what_prometheus_says_lets_a_stage_pass_or_rejects_the_revision() -> Res
         ));
     let setup = Setup::start(options).await?;
     setup
-        .create(daemon_set("agent").max_unavailable(NODES.try_into()?).build())
+        .create(daemon_set("agent").max_unavailable(NODES).build())
         .await?;
     setup.wait_for_rollout("agent").await?;
     let created = serde_json::from_value(policy(prometheus))?;
