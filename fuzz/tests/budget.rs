@@ -9,13 +9,13 @@ fn memory_over_the_bound_is_a_failure() {
         10 << 20
     );
     let beyond =
-        std::panic::catch_unwind(|| hold(Origin::Request(0), 1 << 20, || vec![1_u8; 17 << 20].len()));
+        std::panic::catch_unwind(|| hold(Origin::Request(0), 1 << 20, || vec![1_u8; 18 << 20].len()));
     let message = beyond
-        .expect_err("17 MiB are over the bound")
+        .expect_err("18 MiB are over the bound")
         .downcast::<String>()
         .expect("a message");
     assert!(
-        message.starts_with("an input of 1048576 bytes took 178"),
+        message.starts_with("an input of 1048576 bytes took 188"),
         "{message}"
     );
 }

@@ -15,8 +15,9 @@ use tokio::time::{Instant, timeout_at};
 use tonic::{Code, Request, Status};
 
 use super::bounded;
-use super::capabilities::{Capabilities, Needs};
+use super::capabilities::Capabilities;
 use super::fault::{Failed, Fault, note_failure};
+use super::needs::Needs;
 use super::pieces::Pieces;
 use super::replica::Replica;
 use super::replicas::Replicas;

@@ -53,6 +53,7 @@ mod dial;
 mod discovery;
 mod fault;
 mod health;
+mod needs;
 mod observer;
 mod pieces;
 mod rendezvous;

@@ -121,7 +121,7 @@ const NODES: Shape = Shape(&[(
     1,
     "nodes",
     Part::Object {
-        each: 700,
+        each: 760,
         inside: &NODE,
     },
 )]);
