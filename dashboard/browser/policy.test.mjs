@@ -88,6 +88,7 @@ test("a rollout shows its stages, its checks, and the approval that it waits for
   await open(rollout("agent"));
   await page.locator("h1 .word", { hasText: "awaiting approval" }).waitFor();
   await policy().getByText("stage zones with 7 nodes waits for an approval").waitFor();
+  assert.equal(await page.getByText("Time left").count(), 0, "nobody knows when it is approved");
   const canary = await cells("Stages", "canary");
   assert.deepEqual(
     [canary.State, canary.Updated, canary.Available, canary.Exempt, canary.Failed, canary.Approval],
@@ -147,6 +148,7 @@ test("text of the cluster is text", async () => {
 test("what is waited for: the end of a soak, a window, a person", async () => {
   await open(rollout("logs"));
   await policy().getByText("Soaks until", { exact: true }).waitFor();
+  await page.getByText("Time left").waitFor();
   assert.match((await cells("Stages", "canary")).Soak, /^5\d min left$/);
   assert.equal((await cells("Checks", "errors")).Failed, "1 (at most 1)");
   await open(rollout("night"));
