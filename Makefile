@@ -98,7 +98,7 @@ dashboard:
 	$(SECTION) 'the page: types, fresh assets, every view in Chromium (two minutes; the first time it builds the control plane for about 10)'
 	testbed/run.sh build
 	cd dashboard && npm ci --ignore-scripts --silent && npx tsc --noEmit && node fresh.mjs
-	SCREENSHOTS='$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS)))' node --test --test-reporter=spec dashboard/browser/*.test.mjs
+	SCREENSHOTS='$(if $(SCREENSHOTS),$(abspath $(SCREENSHOTS)))' node --test --test-concurrency=1 --test-reporter=spec dashboard/browser/*.test.mjs
 
 upstream:
 	$(SECTION) 'the same clusters through upstream (builds its controller the first time, up to 2 minutes)'

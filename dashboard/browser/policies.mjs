@@ -109,9 +109,9 @@ export async function policyDump(file) {
     ...workload(
       "agent",
       { stages: [canary("1m", { analysis: [check] }), { name: "zones", groupBy: "topology.kubernetes.io/zone", approval: "Required" }] },
-      { canary: { analysis: [passed] }, fields: { blocking: [{ node: "node-3", reason: `a PodDisruptionBudget does not allow it: ${MARKUP}` }] } },
+      { canary: { analysis: [passed] }, fields: { blocking: [{ node: "node-3", reason: "the PodDisruptionBudget agent does not allow an eviction" }] } },
     ),
-    ...workload("logs", { stages: [canary("1h", { analysis: [check] })] }, { canary: { analysis: [failed] } }),
+    ...workload("logs", { stages: [canary("1h", { analysis: [check] })] }, { canary: { analysis: [failed] }, fields: { blocking: [{ node: "node-4", reason: MARKUP }] } }),
     ...workload("edge", { onFailure: "Pause", stages: [canary("1h")] }, { fields: { state: "Rejected", rejectedRevision } }),
     ...workload("quiet", { paused: true, stages: [canary("1h")] }, {}),
     ...workload("night", { windows: [laterWindow()], stages: [canary("1m")] }, {}),

@@ -119,7 +119,7 @@ export function Node({ place }: { place: Place }) {
           { title: "Workload", class: "name", of: (row) => <WorkloadLink of={row.key} /> },
           { title: "Kind", class: "dim", of: (row) => row.key.kind },
           ...(traces ? [{ title: "Traces", of: (row: Placed) => <TraceLink url={traces} of={row.key} node={name} /> }] : []),
-          ...(placed.some((one) => one.node?.rolloutStage) ? [{ title: "Stage", of: (row: Placed) => <Stage of={row.node} /> }] : []),
+          ...(placed.some((one) => one.node?.rolloutStage) ? [{ title: "Stage", class: "nowrap", of: (row: Placed) => <Stage of={row.node} /> }] : []),
           { title: "Rule", of: (row) => words(row.node?.rule, "RULE_") },
           {
             title: "Pod",

@@ -1,6 +1,6 @@
 // The RolloutPolicy of a DaemonSet: what it waits for, its stages and their checks, the approval, and the nodes that matter.
 
-import { ago, clock, duration } from "./format";
+import { ago, duration } from "./format";
 import { Card, Commands, Progress, Since } from "./parts";
 import { approvalCommands, stageLook, stateLook } from "./policies";
 import { nodePath } from "./router";
@@ -56,7 +56,7 @@ function Stages({ of: policy, now }: { of: PolicyRollout; now: number }) {
         { title: "Exempt", class: "right", of: (stage) => stage.exempt ?? 0 },
         { title: "Failed", class: "right", of: (stage) => <Failed number={stage.failed} /> },
         { title: "Soak", class: "right", of: (stage) => <Soak stage={stage} now={now} /> },
-        { title: "Approval", of: (stage) => isFor(pending, stage) && `waited for${pending.since ? ` since ${clock(pending.since)}` : ""}` },
+        { title: "Approval", of: (stage) => isFor(pending, stage) && `waiting${pending.since ? ` for ${ago(pending.since, now)}` : ""}` },
         { title: "Began", class: "right", of: (stage) => stage.startedAt && `${ago(stage.startedAt, now)} ago` },
       ]}
     />
@@ -149,7 +149,7 @@ export function Stage({ of: node }: { of: NodeStatus | null | undefined }) {
 function factsOf(policy: PolicyRollout): [string, string][] {
   const soaking = policy.stages?.find((stage) => stage.soakEndsAt);
   const facts: [string, string][] = [];
-  if (soaking) facts.push(["Soaks until", `${clock(soaking.soakEndsAt!)} (stage ${soaking.name})`]);
+  if (soaking) facts.push(["Soaks until", `${new Date(soaking.soakEndsAt!).toLocaleString()} (stage ${soaking.name})`]);
   if (policy.stableHash) facts.push(["Stable revision", `${policy.stableNumber ?? "?"} (${policy.stableHash})`]);
   facts.push(["On failure", policy.onFailure === "Rollback" ? "goes back to the stable revision" : "waits for a person"]);
   if (policy.requests?.length) facts.push(["Asked for by annotation", policy.requests.join(", ")]);

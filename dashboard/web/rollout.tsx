@@ -7,6 +7,7 @@ import { Frame } from "./frame";
 import { Grid, type Unit } from "./grid";
 import { useLive } from "./live";
 import { Card, Cause, Commands, Note, Progress, Since, TraceLink, useNow } from "./parts";
+import { policyLook } from "./policies";
 import { Policy, Stage } from "./policy";
 import { go, nodePath, type Place, setQuery } from "./router";
 import { Glyph, lookOf, ROLLOUTS, State, UNIT_ORDER, UNITS, unitOf } from "./states";
@@ -105,7 +106,8 @@ function Facts({ status, now }: { status: WorkloadStatus; now: number }) {
   ];
   if (status.stuckSince) facts.push(["Stuck for", <Since time={status.stuckSince} now={now} />]);
   else if (status.startedAt && status.state !== "ROLLOUT_STATE_COMPLETE") facts.push(["Began", `${ago(status.startedAt, now)} ago`]);
-  if (status.timeLeft) facts.push(["Time left", left(status.timeLeft)]);
+  // While a policy holds the rollout, the rate so far says nothing about the end.
+  if (status.timeLeft && !policyLook(status)?.isHeld) facts.push(["Time left", left(status.timeLeft)]);
   if (status.readyPerMinute) facts.push(["Rate", `${status.readyPerMinute.toFixed(1)} ready per minute`]);
   if (status.writers?.length) facts.push(["Status written by", status.writers.map((one) => one.manager).join(", ")]);
   return (
@@ -232,7 +234,7 @@ export function Rollout({ place }: { place: Place }) {
                       of: (row) => (row.node ? <a href={nodePath(row.name)}>{row.name}</a> : row.name),
                     },
                     { title: isDaemonSet ? "Zone" : "Node", class: "dim", of: (row) => (row.node ? row.node.zone : row.pod?.nodeName && <a href={nodePath(row.pod.nodeName)}>{row.pod.nodeName}</a>) },
-                    ...(staged ? [{ title: "Stage", of: (row: Row) => <Stage of={row.node} /> }] : []),
+                    ...(staged ? [{ title: "Stage", class: "nowrap", of: (row: Row) => <Stage of={row.node} /> }] : []),
                     { title: "Reason", of: (row) => row.reason },
                     { title: "What it means", class: "wide", of: (row) => row.message },
                     { title: "Not ready for", class: "right", of: (row) => <Since time={row.pod?.notReadySince} now={now} /> },
