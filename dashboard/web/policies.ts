@@ -19,6 +19,7 @@ const STATES: Record<string, PolicyLook> = {
   Analyzing: { word: "analyzing", shape: COLUMNS, colour: "--busy" },
   OutsideWindow: { word: "outside window", shape: CLOCK, colour: "--calm", isHeld: true },
   Partitioned: { word: "partitioned", shape: CUT, colour: "--calm", isHeld: true },
+  AnalysisHeld: HELD,
   TooManyNodesNotReady: HELD,
   Invalid: HELD,
   RollingBack: { word: "rolling back", shape: BACK, colour: "--bad", isBad: true },

@@ -66,9 +66,12 @@ pub(crate) fn of(inputs: &Inputs<'_>, nodes: &[v1::NodeStatus]) -> Option<v1::Po
 /// need a person.
 pub(crate) fn state(policy: &v1::PolicyRollout, state: RolloutState) -> RolloutState {
     match policy.state.as_str() {
-        "Rejected" | "RolledBack" | "ProgressDeadlineExceeded" | "TooManyNodesNotReady" | "Invalid" => {
-            RolloutState::Stuck
-        }
+        "Rejected"
+        | "RolledBack"
+        | "ProgressDeadlineExceeded"
+        | "AnalysisHeld"
+        | "TooManyNodesNotReady"
+        | "Invalid" => RolloutState::Stuck,
         "Paused" => RolloutState::Paused,
         "" | "Complete" => state,
         _ if state == RolloutState::Complete => RolloutState::Progressing,

@@ -139,6 +139,7 @@ fn the_state_of_the_policy_is_one_of_the_rollout() {
         ("RolledBack", 0, 3, RolloutState::Stuck),
         ("ProgressDeadlineExceeded", 2, 1, RolloutState::Stuck),
         ("TooManyNodesNotReady", 2, 1, RolloutState::Stuck),
+        ("AnalysisHeld", 2, 1, RolloutState::Stuck),
         ("Invalid", 3, 0, RolloutState::Stuck),
     ] {
         let status = Case::written(of_state(state)).nodes(done, waiting).status();

@@ -75,7 +75,7 @@ impl PolicyTargets {
         match (names.is_empty(), selector.is_null()) {
             (false, true) => Self::Names(names),
             (true, false) => Some(Selector::from_json(&selector))
-                .filter(Selector::is_valid)
+                .filter(|selector| selector.is_valid() && selector.has_label_syntax())
                 .map_or(Self::Unknown, Self::Selector),
             _ => Self::Unknown,
         }
@@ -180,6 +180,22 @@ mod tests {
             (json!({"names": ["agent"], "selector": {}}), [true, true, false]),
             (
                 json!({"selector": {"matchExpressions": [{"key": "tier", "operator": "Like"}]}}),
+                [true, true, false],
+            ),
+            (
+                json!({"selector": {"matchLabels": {"tier ": "a"}}}),
+                [true, true, false],
+            ),
+            (
+                json!({"selector": {"matchLabels": {"tier": "a b"}}}),
+                [true, true, false],
+            ),
+            (
+                json!({"selector": {"matchExpressions": [{"key": "Example.com/tier", "operator": "Exists"}]}}),
+                [true, true, false],
+            ),
+            (
+                json!({"selector": {"matchExpressions": [{"key": "example.com/tier", "operator": "DoesNotExist"}]}}),
                 [true, true, false],
             ),
             (json!({"names": "agent"}), [true, true, false]),

@@ -108,11 +108,42 @@ impl Selector {
         self.requirements.is_some()
     }
 
+    /// Whether a label can have each key and each value of the selector. The service refuses a selector of which one cannot.
+    pub(crate) fn has_label_syntax(&self) -> bool {
+        let all = self.requirements.iter().flatten();
+        let values = |requirement: &Requirement| match &requirement.operator {
+            Operator::In(values) | Operator::NotIn(values) => values.iter().all(|value| is_label_part(value)),
+            _ => true,
+        };
+        all.into_iter()
+            .all(|requirement| is_label_key(&requirement.key) && values(requirement))
+    }
+
     /// Returns the label keys that the selector reads.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let all = self.requirements.iter().flatten();
         all.map(|requirement| requirement.key.as_str())
     }
+}
+
+/// A name, or a DNS-1123 subdomain, a slash and a name.
+fn is_label_key(key: &str) -> bool {
+    let (prefix, name) = key.split_once('/').unwrap_or(("a", key));
+    let is_part = |part: &str| {
+        let is_lower = part
+            .bytes()
+            .all(|byte| !byte.is_ascii_uppercase() && byte != b'_');
+        !part.is_empty() && is_lower && is_label_part(part)
+    };
+    !name.is_empty() && is_label_part(name) && prefix.len() <= 253 && prefix.split('.').all(is_part)
+}
+
+/// A value of a label, or a part of its key: at most 63 letters, digits, dashes, dots and underscores, with a letter or digit at both
+/// ends.
+fn is_label_part(text: &str) -> bool {
+    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let ends = [text.bytes().next(), text.bytes().next_back()];
+    text.len() <= 63 && text.bytes().all(is_inner) && ends.iter().flatten().all(u8::is_ascii_alphanumeric)
 }
 
 impl Expression {

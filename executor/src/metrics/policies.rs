@@ -46,6 +46,7 @@ const REASONS: [&str; 20] = [
     "AwaitingApproval",
     "Partitioned",
     "Paused",
+    "AnalysisHeld",
     "TooManyNodesNotReady",
     "ProgressDeadlineExceeded",
     "RollingBack",

@@ -229,6 +229,7 @@ impl Caches {
             ClusterEvent::Nodes(listed(nodes.collect::<Result<_, _>>().context("a node")?)),
             ClusterEvent::Pods(listed(pods.collect::<Result<_, _>>().context("a pod")?)),
             ClusterEvent::Revisions(listed(revisions.collect::<Result<_>>().context("a revision")?)),
+            ClusterEvent::Policies(listed(Vec::new())),
         ] {
             store.apply_each(event, &mut |_, _| ());
         }
@@ -361,6 +362,7 @@ fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
         ClusterEvent::Nodes(listed(vec![Node::from_json(&node)?])),
         ClusterEvent::Pods(listed(Vec::new())),
         ClusterEvent::Revisions(listed(Vec::new())),
+        ClusterEvent::Policies(listed(Vec::new())),
     ] {
         store.apply(event);
     }
@@ -476,6 +478,7 @@ mod tests {
                 case.pods.iter().map(Pod::from_json).collect::<Result<_, _>>()?,
             )),
             ClusterEvent::Revisions(listed(revision.collect::<Result<_>>()?)),
+            ClusterEvent::Policies(listed(Vec::new())),
         ] {
             store.apply(event);
         }

@@ -24,7 +24,7 @@ pub(super) fn word(policy: &v1::PolicyRollout) -> Option<(&'static str, Style)> 
         "Analyzing" => ("analyzing", CHANGE),
         "OutsideWindow" => ("outside window", CHANGE),
         "Partitioned" => ("partitioned", CHANGE),
-        "TooManyNodesNotReady" | "Invalid" => ("held", REMOVE),
+        "AnalysisHeld" | "TooManyNodesNotReady" | "Invalid" => ("held", REMOVE),
         "RollingBack" => ("rolling back", REMOVE),
         "RolledBack" => ("rolled back", REMOVE),
         "Rejected" => ("rejected", REMOVE),

@@ -4,6 +4,7 @@ Policies are sent as they are served. Of the spec only this is read: which workl
 labels of nodes its stages name. What a policy means is the service's to say.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,10 @@ from .kinds import OBJECT_KINDS, Resource
 from .label_keys import LabelKeys
 from .objects import Workload, identity_of, metadata_of
 from .selector import Selector
+
+
+_LABEL_PART = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
+_LABEL_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class Targets:
         if names and selector is None:
             return cls(names=frozenset(names))
         parsed = Selector.parse(selector)
-        is_clear = not names and parsed.requirements is not None
+        is_clear = not names and _has_label_syntax(parsed)
         return cls(selector=parsed) if is_clear else cls()
 
     @property
@@ -98,6 +103,20 @@ class RolloutPolicy:
     def may_target(self, workload: Workload) -> bool:
         """Whether the policy targets a workload, or may target it."""
         return workload.namespace == self.namespace and self.targets.may_include(workload)
+
+
+def _has_label_syntax(selector: Selector) -> bool:
+    """Whether a selector is valid, and a label can have each of its keys and values. The service refuses others."""
+    return selector.requirements is not None and all(
+        _is_label_key(requirement.key) and all(_LABEL_PART.fullmatch(value) for value in requirement.values)
+        for requirement in selector.requirements
+    )
+
+
+def _is_label_key(key: str) -> bool:
+    prefix, slash, name = key.rpartition("/")
+    has_prefix = not slash or (len(prefix) <= 253 and _LABEL_PREFIX.fullmatch(prefix) is not None)
+    return has_prefix and bool(name) and _LABEL_PART.fullmatch(name) is not None
 
 
 def _node_labels(stages: Any) -> Iterator[str]:

@@ -13,7 +13,7 @@ use crate::{
     },
     daemonset::{policy::Governed, workload::DaemonSet},
     rollout::{
-        status::TargetStatus,
+        status::{State, TargetStatus},
         write::{self, Acceptance, StatusWrite},
     },
 };
@@ -48,7 +48,12 @@ pub(crate) fn of(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -
         again: governed.decision.again.clone(),
         ..PolicyWrites::default()
     };
-    let acceptance = match (governed.why_unusable, governed.limited.as_slice()) {
+    let decided = &governed.decision.status;
+    // Also one that turns out to be unusable on these nodes.
+    let why_unusable = governed
+        .why_unusable
+        .or((decided.state == State::Invalid).then_some(decided.message.as_str()));
+    let acceptance = match (why_unusable, governed.limited.as_slice()) {
         (Some(why), _) => Acceptance::Invalid(why.to_owned()),
         (None, []) => Acceptance::Accepted,
         (None, limited) => Acceptance::Limited(format!(
@@ -58,23 +63,16 @@ pub(crate) fn of(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -
     };
     let target = target(governed, counts, now);
     let events = &governed.decision.events;
-    writes.add(write::status(
-        governed.policy,
-        &acceptance,
-        Some(target),
-        events,
-        now,
-    ));
+    writes.add(write::status(governed.policy, &acceptance, target, events, now));
     for other in &governed.conflicting {
         let conflict = format!(
             "RolloutPolicy {} targets {} as well, and is older or comes before it by name",
-            governed.policy.name, governed.decision.status.name
+            governed.policy.name, decided.name
         );
-        writes.add(write::status(
+        writes.add(write::conflict(
             other,
-            &Acceptance::Conflict(conflict),
-            None,
-            &[],
+            (&decided.name, &decided.uid),
+            conflict,
             now,
         ));
     }

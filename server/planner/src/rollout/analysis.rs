@@ -64,6 +64,8 @@ pub(crate) enum Outcome {
     Failed(String),
     /// It neither passes nor fails, and a person has to decide.
     Held(String),
+    /// Too many measurements in a row could not be made. It goes on when one can: the next is to be made after this time.
+    Errs(String, Duration),
 }
 
 /// The longest text of a value or message that is remembered, in bytes.
@@ -91,13 +93,14 @@ impl Check {
             ));
         }
         if known.consecutive_errors > self.consecutive_error_limit {
-            return Outcome::Held(format!(
+            let why = format!(
                 "check {} could not be made {} times in a row, and consecutiveErrorLimit is {}: {}",
                 self.name,
                 known.consecutive_errors,
                 self.consecutive_error_limit,
                 known.said()
-            ));
+            );
+            return Outcome::Errs(why, self.due_in(known, now));
         }
         let made = known
             .successful
@@ -106,10 +109,18 @@ impl Check {
         if made >= self.count {
             return Outcome::Passed;
         }
+        match self.due_in(known, now) {
+            Duration::ZERO => Outcome::Due,
+            left => Outcome::Later(left),
+        }
+    }
+
+    /// How long until the next measurement is to be made.
+    fn due_in(&self, known: &CheckStatus, now: Timestamp) -> Duration {
         match known.time.map(|time| now.duration_since(time).unsigned_abs()) {
             // A time in the future, after the clock was set back, is as good as none.
-            Some(since) if since < self.interval => Outcome::Later(self.interval.saturating_sub(since)),
-            _ => Outcome::Due,
+            Some(since) if since < self.interval => self.interval.saturating_sub(since),
+            _ => Duration::ZERO,
         }
     }
 
@@ -249,11 +260,15 @@ mod tests {
             matches!(&held, Outcome::Held(why) if why.contains("inconclusiveLimit is 1")),
             "{held:?}"
         );
-        let held = after(&limits, &[error.clone(), error.clone(), error.clone()]);
+        // Errors never end: as soon as a call succeeds, the check goes on.
+        let mut errors = vec![error.clone(); 3];
+        let held = after(&limits, &errors);
         assert!(
-            matches!(&held, Outcome::Held(why) if why.contains("refused")),
+            matches!(&held, Outcome::Errs(why, left) if why.contains("refused") && *left == limits.interval),
             "{held:?}"
         );
+        errors.push(good.clone());
+        assert_eq!(after(&limits, &errors), later);
         let failed = after(&limits, &[said(Verdict::Fail), said(Verdict::Fail)]);
         assert!(
             matches!(&failed, Outcome::Failed(why) if why.contains("so it is")),
@@ -272,13 +287,13 @@ mod tests {
         let webhook = check(Provider::Webhook { url: String::new() });
         assert_eq!(after(&webhook, &value), Outcome::Passed);
         let refused = [MeasurementResult::Error("500".to_owned())];
-        assert!(matches!(after(&webhook, &refused), Outcome::Held(_)));
+        assert!(matches!(after(&webhook, &refused), Outcome::Errs(..)));
         let grpc = check(Provider::Grpc {
             address: String::new(),
             tls: true,
         });
         assert!(
-            matches!(after(&grpc, &value), Outcome::Held(_)),
+            matches!(after(&grpc, &value), Outcome::Errs(..)),
             "it gives verdicts only"
         );
     }
@@ -287,6 +302,6 @@ mod tests {
     fn a_value_that_the_condition_cannot_read_is_an_error_and_no_failure() {
         let limits = check(1, [0, 0, 0]);
         let text = MeasurementResult::Value(json!("many"));
-        assert!(matches!(after(&limits, &[text]), Outcome::Held(_)));
+        assert!(matches!(after(&limits, &[text]), Outcome::Errs(..)));
     }
 }

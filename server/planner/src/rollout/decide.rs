@@ -18,6 +18,9 @@ use crate::{
     },
 };
 
+/// Most nodes that a message names.
+const MOST_NAMED: usize = 3;
+
 /// What a rollout works towards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Goal {
@@ -268,7 +271,18 @@ fn rejected(
     match recorded.goal() {
         Goal::Forward => {
             status.state = State::Rejected;
-            status.message = format!("revision {revision} is rejected, and {left} nodes have it: {why}");
+            let stays = if recorded.target.beside {
+                "no node goes back, because another controller creates the pods"
+            } else if recorded
+                .stable()
+                .is_none_or(|stable| stable.hash == recorded.target.update.hash)
+            {
+                "no node goes back, because there is no stable revision"
+            } else {
+                "no node goes back, because onFailure is Pause"
+            };
+            let have = nodes_in_words(left);
+            status.message = format!("revision {revision} is rejected; {stays} ({have} with it): {why}");
         }
         Goal::Back(stable) => {
             // Outside of windows too, and at any pace; only a pause stops it.
@@ -357,12 +371,12 @@ impl Progress<'_, '_> {
         let nodes = &self.observed.nodes;
         let waves = Waves::of(self.policy, self.spec, nodes);
         let last = std::mem::take(&mut self.status.stages);
-        if let Some(stage) = waves.excessive {
+        if let Some((stage, label, values)) = waves.excessive {
             self.status.stages = last;
             self.status.state = State::Invalid;
             self.status.message = format!(
-                "stage {stage} has more than {MOST_WAVES} values of its groupBy label, so nothing is updated; \
-                 group by a label with fewer values"
+                "stage {stage}: nodes have {values} values of the label {label} of groupBy, and at most {MOST_WAVES} are allowed, \
+                 so nothing is updated; group by a label with fewer values"
             );
             return;
         }
@@ -449,16 +463,14 @@ impl Progress<'_, '_> {
         };
         let threshold = scaled(&self.spec.failure_threshold, admitted).max(1);
         let failure = (failed >= threshold).then(|| {
-            let named: Vec<_> = self
-                .status
-                .blocking
-                .iter()
-                .take(3)
-                .map(|node| node.node.as_str())
+            let first = self.status.blocking.iter().take(MOST_NAMED);
+            let named: Vec<_> = first
+                .map(|node| format!("{}: {}", node.node, node.reason))
                 .collect();
             let message = format!(
-                "{failed} nodes failed, and failureThreshold is {threshold}: {}",
-                named.join(", ")
+                "{} failed, and failureThreshold is {threshold}: {}",
+                nodes_in_words(failed),
+                named.join("; ")
             );
             ("FailureThreshold", message)
         });
@@ -500,8 +512,10 @@ impl Progress<'_, '_> {
                 .map(|node| format!("{}: {}", node.node, node.reason))
                 .unwrap_or_default();
             self.status.state = State::ProgressDeadlineExceeded;
-            self.status.message =
-                format!("{failed} nodes failed, and failureThreshold is {threshold}: {named}");
+            self.status.message = format!(
+                "{} failed, and failureThreshold is {threshold}: {named}",
+                nodes_in_words(failed)
+            );
         }
         hold(self.spec, self.status, self.decision, self.observed);
     }
@@ -560,8 +574,16 @@ fn hold(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, observe
         decision.replaces = false;
         if !is_idle {
             status.state = State::TooManyNodesNotReady;
-            status.message =
-                format!("{exempt} nodes are not ready or in maintenance, and maxExempt is {most}");
+            for node in observed.nodes.iter().filter(|node| node.is_exempt(spec)) {
+                status.block(node.name, node.why_exempt());
+            }
+            let first = status.blocking.iter().take(MOST_NAMED);
+            let named: Vec<_> = first.map(|node| node.node.as_str()).collect();
+            status.message = format!(
+                "{} not ready or in maintenance, and maxExempt is {most}: {}",
+                nodes_in_words(exempt),
+                named.join(", ")
+            );
         }
     } else if opens_in != Some(Duration::ZERO) {
         decision.replaces = false;
@@ -574,6 +596,14 @@ fn hold(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, observe
         }
     } else {
         decision.replaces = true;
+    }
+}
+
+/// How many nodes, for people.
+fn nodes_in_words(count: usize) -> String {
+    match count {
+        1 => "1 node".to_owned(),
+        count => format!("{count} nodes"),
     }
 }
 
@@ -633,9 +663,10 @@ fn state_event(recorded: &Recorded<'_>, status: &TargetStatus) -> Option<Rollout
     let (event_type, reason) = match status.state {
         State::RollingBack => (EventType::Warning, "RolloutRollingBack"),
         State::RolledBack => (EventType::Normal, "RolloutRolledBack"),
-        State::TooManyNodesNotReady | State::ProgressDeadlineExceeded | State::Invalid => {
-            (EventType::Warning, "RolloutHeld")
-        }
+        State::AnalysisHeld
+        | State::TooManyNodesNotReady
+        | State::ProgressDeadlineExceeded
+        | State::Invalid => (EventType::Warning, "RolloutHeld"),
         _ => return None,
     };
     Some(RolloutEvent {

@@ -98,6 +98,17 @@ impl NodeFacts<'_> {
             || (in_maintenance && spec.in_maintenance == InMaintenance::Exempt)
     }
 
+    /// Why the node is exempt, for people.
+    pub(crate) fn why_exempt(&self) -> String {
+        match self.readiness {
+            Readiness::Ready => "it is cordoned or in maintenance".to_owned(),
+            Readiness::NotReady(None) => "it is not ready".to_owned(),
+            Readiness::NotReady(Some(since)) => {
+                format!("it has not been ready since {}", to_the_second(since))
+            }
+        }
+    }
+
     /// Whether an exempt node may be without an available pod because the rollout deleted its old pod, before the node became
     /// unwell. Then it uses the budget all the same (L-11). `disrupted` is since when rollouts may have done so.
     pub(crate) fn may_be_ours(&self, disrupted: Option<Timestamp>) -> bool {
@@ -150,7 +161,7 @@ impl NodeFacts<'_> {
             return Health::Waits(left.unsigned_abs());
         }
         if is_new(since.saturating_add(deadline).ok()) {
-            let since = Timestamp::from_second(since.as_second()).unwrap_or(since);
+            let since = to_the_second(since);
             Health::Failed(format!("pod {} has not been available since {since}", pod.name))
         } else {
             Health::Fine
@@ -162,4 +173,9 @@ impl NodeFacts<'_> {
         let since = self.update_pod.filter(|pod| pod.available)?.ready_since?;
         since.saturating_add(min_ready).ok()
     }
+}
+
+/// A time for people.
+fn to_the_second(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

@@ -50,11 +50,11 @@ pub enum Targets {
 pub struct Requests {
     /// `nodewise.dev/approve`: the digest of a pending approval.
     pub approve: Option<String>,
-    /// `nodewise.dev/reject`: the hash of the update revision that is to be rejected.
+    /// `nodewise.dev/reject`: the digest of a pending approval that is denied.
     pub reject: Option<String>,
-    /// `nodewise.dev/rollback`: the hash of the update revision that is to be rejected and rolled back.
+    /// `nodewise.dev/rollback`: the digest of the rollout whose revision is to be rejected and rolled back.
     pub rollback: Option<String>,
-    /// `nodewise.dev/resume`: the hash of the rejected revision that is to go on.
+    /// `nodewise.dev/resume`: the digest of the rejection that is to end.
     pub resume: Option<String>,
 }
 

@@ -310,13 +310,19 @@ impl Context<'_, '_> {
         let checked = self.check(wave, stage, When::WhileSoaking, decision);
         let soaked = now.duration_since(since).max(SignedDuration::ZERO).unsigned_abs();
         let left = soak.saturating_sub(soaked);
+        if !left.is_zero() {
+            let what = format!("the soak of stage {} ends", stage.name);
+            decision.again.push((left, what));
+        }
         match checked {
             Err(Gate::Rejected(reason, why)) => return Err(Gate::Rejected(reason, why)),
+            // Said at once, and not only when the soak has ended.
+            Err(Gate::Waits(State::AnalysisHeld, why)) => {
+                stage.state = StageState::Analyzing;
+                return Err(Gate::Waits(State::AnalysisHeld, why));
+            }
             _ if !left.is_zero() => {
                 stage.state = StageState::Soaking;
-                decision
-                    .again
-                    .push((left, format!("the soak of stage {} ends", stage.name)));
                 let until = now.saturating_add(left).unwrap_or(now);
                 let message = format!("stage {} soaks until {}", stage.name, in_seconds(until));
                 return Err(Gate::Waits(State::Soaking, message));
@@ -352,24 +358,39 @@ impl Context<'_, '_> {
                 .unwrap_or(&none);
             let number = known.measurements;
             let waits = |message| Err(Gate::Waits(State::Analyzing, message));
-            match check.outcome(known, self.observed.now) {
-                Outcome::Passed => {}
-                Outcome::Failed(why) => return Err(Gate::Rejected("AnalysisFailed", why)),
-                Outcome::Held(why) => gate = waits(format!("stage {}: {why}", stage.name)),
-                Outcome::Later(left) => {
-                    decision
-                        .again
-                        .push((left, format!("check {} is due", check.name)));
-                    gate = gate.and_then(|()| waits(waiting(stage, check, number)));
-                }
-                Outcome::Due => {
-                    let id = self.id(wave, check, number);
+            let held = |why| {
+                Err(Gate::Waits(
+                    State::AnalysisHeld,
+                    format!("stage {}: {why}", stage.name),
+                ))
+            };
+            let mut is_due = |wait: Duration| {
+                if wait.is_zero() {
                     decision.due.push(MeasurementRequest {
-                        id,
+                        id: self.id(wave, check, number),
                         policy_name: self.policy.name.clone(),
                         provider: check.provider.clone(),
                         credential: check.credential.clone(),
                     });
+                } else {
+                    let what = format!("check {} is due", check.name);
+                    decision.again.push((wait, what));
+                }
+            };
+            match check.outcome(known, self.observed.now) {
+                Outcome::Passed => {}
+                Outcome::Failed(why) => return Err(Gate::Rejected("AnalysisFailed", why)),
+                Outcome::Held(why) => gate = held(why),
+                Outcome::Errs(why, wait) => {
+                    is_due(wait);
+                    gate = held(why);
+                }
+                Outcome::Later(wait) => {
+                    is_due(wait);
+                    gate = gate.and_then(|()| waits(waiting(stage, check, number)));
+                }
+                Outcome::Due => {
+                    is_due(Duration::ZERO);
                     gate = gate.and_then(|()| waits(waiting(stage, check, number)));
                 }
             }

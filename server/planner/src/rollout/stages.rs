@@ -42,8 +42,8 @@ pub(crate) struct Waves<'a> {
     pub(crate) list: Vec<Wave<'a>>,
     /// Whether the partition withholds a node.
     pub(crate) withheld: Vec<bool>,
-    /// A stage that has more than [`MOST_WAVES`] values.
-    pub(crate) excessive: Option<&'a str>,
+    /// A stage that has more than [`MOST_WAVES`] values: its name, its label, and how many.
+    pub(crate) excessive: Option<(&'a str, &'a str, usize)>,
 }
 
 impl<'a> Waves<'a> {
@@ -83,7 +83,7 @@ impl<'a> Waves<'a> {
                     .push(index);
             }
             if groups.len() > MOST_WAVES {
-                excessive = excessive.or(Some(stage.name.as_str()));
+                excessive = excessive.or(Some((stage.name.as_str(), key.as_str(), groups.len())));
             }
             waves.extend(groups.into_iter().map(|((_, value), nodes)| Wave {
                 stage: Some(stage),

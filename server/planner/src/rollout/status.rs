@@ -171,6 +171,8 @@ pub enum State {
     /// Every node has the update revision, or should not.
     #[default]
     Complete,
+    /// Another policy counts for this workload (L-1).
+    Conflict,
     /// The update revision went back to the stable one.
     RolledBack,
     Progressing,
@@ -181,6 +183,8 @@ pub enum State {
     /// Only nodes of the partition are left.
     Partitioned,
     Paused,
+    /// A check can neither pass nor fail.
+    AnalysisHeld,
     TooManyNodesNotReady,
     ProgressDeadlineExceeded,
     /// Nodes go back to the stable revision.
@@ -198,6 +202,7 @@ impl State {
     pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "Complete",
+            Self::Conflict => "Conflict",
             Self::RolledBack => "RolledBack",
             Self::Progressing => "Progressing",
             Self::Soaking => "Soaking",
@@ -206,6 +211,7 @@ impl State {
             Self::AwaitingApproval => "AwaitingApproval",
             Self::Partitioned => "Partitioned",
             Self::Paused => "Paused",
+            Self::AnalysisHeld => "AnalysisHeld",
             Self::TooManyNodesNotReady => "TooManyNodesNotReady",
             Self::ProgressDeadlineExceeded => "ProgressDeadlineExceeded",
             Self::RollingBack => "RollingBack",

@@ -931,7 +931,10 @@ fn l_26_a_failed_check_rejects_and_an_error_holds() {
             MeasurementResult::Value(serde_json::json!(0.9)),
             State::RollingBack,
         ),
-        (MeasurementResult::Error("refused".to_owned()), State::Analyzing),
+        (
+            MeasurementResult::Error("refused".to_owned()),
+            State::AnalysisHeld,
+        ),
     ] {
         let mut world = World::new(checked(When::WhileSoaking));
         world.run(1);
@@ -941,6 +944,27 @@ fn l_26_a_failed_check_rejects_and_an_error_holds() {
         world.decide();
         assert_eq!(world.state(), state, "{result:?}: {}", world.last.status.message);
     }
+}
+
+#[test]
+fn l_31_a_check_that_errs_is_made_again_and_goes_on_when_there_is_an_answer() {
+    let mut world = World::new(checked(When::WhileSoaking));
+    world.run(1);
+    for minute in 1..8 {
+        world.measure(&MeasurementResult::Error("refused".to_owned()));
+        world.now = at(minute * 60);
+        world.decide();
+        assert_eq!(world.state(), State::AnalysisHeld, "said at once");
+        assert_eq!(world.last.due.len(), 1, "asked again after each interval");
+    }
+    let good = MeasurementResult::Value(serde_json::json!(0.1));
+    for minute in 8..10 {
+        world.measure(&good);
+        world.now = at(minute * 60);
+        world.decide();
+    }
+    world.run(3);
+    assert_eq!(world.stage_states()[0].1, StageState::Complete);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::{
     },
     rollout::{
         decision::RolloutEvent,
-        policy::Policy,
+        policy::{Policy, Targets},
         status::{Condition, PolicyStatus, State, Summary, TargetStatus},
     },
 };
@@ -33,8 +33,6 @@ pub(crate) enum Acceptance {
     Limited(String),
     /// It cannot be used (L-2).
     Invalid(String),
-    /// Another policy counts (L-1).
-    Conflict(String),
 }
 
 /// A write of a policy's status.
@@ -48,11 +46,33 @@ pub(crate) enum StatusWrite {
     Yes(Box<Action>),
 }
 
-/// The write of the status of a policy, after `target` was decided. `target` is `None` if the policy does not roll it out.
+/// The write of the status of a policy for which another one counts (L-1). What it knows of the workload stays.
+pub(crate) fn conflict(
+    policy: &Policy,
+    (name, uid): (&str, &str),
+    why: String,
+    now: Timestamp,
+) -> StatusWrite {
+    let acceptance = match &policy.spec {
+        Ok(_) => Acceptance::Accepted,
+        Err(why) => Acceptance::Invalid(why.clone()),
+    };
+    let target = TargetStatus {
+        name: name.to_owned(),
+        uid: uid.to_owned(),
+        state: State::Conflict,
+        message: why,
+        last_update_time: Some(now),
+        ..policy.status.target(name, uid).cloned().unwrap_or_default()
+    };
+    status(policy, &acceptance, target, &[], now)
+}
+
+/// The write of the status of a policy, after `target` was decided.
 pub(crate) fn status(
     policy: &Policy,
     acceptance: &Acceptance,
-    target: Option<TargetStatus>,
+    mut target: TargetStatus,
     events: &[RolloutEvent],
     now: Timestamp,
 ) -> StatusWrite {
@@ -60,17 +80,17 @@ pub(crate) fn status(
         observed_generation: policy.generation,
         ..policy.status.clone()
     };
-    let mut since_last = None;
-    if let Some(mut target) = target {
-        for text in texts(&mut target) {
-            text.truncate(text.floor_char_boundary(MOST_TEXT));
-        }
-        let known = next.targets.iter_mut().find(|known| known.name == target.name);
-        since_last = known.as_ref().and_then(|known| known.last_update_time);
-        match known {
-            Some(known) => *known = target,
-            None => next.targets.push(target),
-        }
+    for text in texts(&mut target) {
+        text.truncate(text.floor_char_boundary(MOST_TEXT));
+    }
+    let known = next.targets.iter_mut().find(|known| known.name == target.name);
+    let since_last = known.as_ref().and_then(|known| known.last_update_time);
+    match known {
+        Some(known) => *known = target,
+        None => next.targets.push(target),
+    }
+    if let Some(Targets::Names(names)) = &policy.targets {
+        next.targets.retain(|target| names.contains(&target.name));
     }
     next.targets.sort_by(|a, b| a.name.cmp(&b.name));
     while next.targets.len() > MOST_TARGETS {
@@ -140,8 +160,19 @@ fn without_counts(status: &PolicyStatus) -> PolicyStatus {
     status
 }
 
-/// What `kubectl get` prints.
+/// The workloads that the policy rolls out.
+fn in_force(targets: &[TargetStatus]) -> Vec<&TargetStatus> {
+    let in_force = targets.iter().filter(|target| target.state != State::Conflict);
+    in_force.collect()
+}
+
+/// What `kubectl get` prints: of all workloads for which no other policy counts, or if there is none, of the others.
 fn summary(targets: &[TargetStatus]) -> Option<Summary> {
+    let mut counted = in_force(targets);
+    if counted.is_empty() {
+        counted.extend(targets);
+    }
+    let targets = counted;
     let worst = targets.iter().max_by_key(|target| target.state)?;
     let stage = worst.stages.iter().find(|stage| !stage.is_complete());
     let stage = stage
@@ -149,7 +180,7 @@ fn summary(targets: &[TargetStatus]) -> Option<Summary> {
         .map_or("", |stage| stage.name.as_str());
     let sum = |of: fn(&TargetStatus) -> u32| targets.iter().map(|target| u64::from(of(target))).sum::<u64>();
     Some(Summary {
-        target: match targets {
+        target: match targets.as_slice() {
             [only] => only.name.clone(),
             several => format!("{} DaemonSets", several.len()),
         },
@@ -169,15 +200,17 @@ fn conditions(
     targets: &[TargetStatus],
     now: Timestamp,
 ) -> Vec<Condition> {
-    let accepted = match acceptance {
-        Acceptance::Accepted => ("True", "Accepted", "the policy is in force".to_owned()),
-        Acceptance::Limited(what) => ("True", "Limited", what.clone()),
-        Acceptance::Invalid(why) => ("False", "Invalid", why.clone()),
-        Acceptance::Conflict(why) => ("False", "Conflict", why.clone()),
+    let conflict = targets.iter().find(|target| target.state == State::Conflict);
+    let accepted = match (acceptance, conflict) {
+        (Acceptance::Invalid(why), _) => ("False", "Invalid", why.clone()),
+        (_, Some(conflict)) => ("False", "Conflict", conflict.message.clone()),
+        (Acceptance::Accepted, None) => ("True", "Accepted", "the policy is in force".to_owned()),
+        (Acceptance::Limited(what), None) => ("True", "Limited", what.clone()),
     };
     let mut conditions = vec![("Accepted", accepted)];
+    let targets = in_force(targets);
     if let Some(worst) = targets.iter().max_by_key(|target| target.state) {
-        let message = match targets {
+        let message = match targets.as_slice() {
             [only] => only.message.clone(),
             _ => format!("{}: {}", worst.name, worst.message),
         };
@@ -185,8 +218,8 @@ fn conditions(
             "Progressing",
             (progressing(worst.state), worst.state.name(), message.clone()),
         ));
-        conditions.push(("Available", available(targets)));
-        conditions.push(("RolledBack", rolled_back(targets, message)));
+        conditions.push(("Available", available(&targets)));
+        conditions.push(("RolledBack", rolled_back(&targets, message)));
     }
     let condition = |(kind, (status, reason, message)): (&str, (&str, &str, String))| {
         let known = policy.status.conditions.iter().find(|known| known.r#type == kind);
@@ -211,8 +244,9 @@ fn progressing(state: State) -> &'static str {
         State::Complete | State::Progressing | State::Soaking | State::Analyzing | State::OutsideWindow => {
             "True"
         }
-        State::AwaitingApproval | State::Partitioned | State::Paused => "Unknown",
-        State::TooManyNodesNotReady
+        State::AwaitingApproval | State::Partitioned | State::Paused | State::AnalysisHeld => "Unknown",
+        State::Conflict
+        | State::TooManyNodesNotReady
         | State::ProgressDeadlineExceeded
         | State::RollingBack
         | State::RolledBack
@@ -221,9 +255,9 @@ fn progressing(state: State) -> &'static str {
     }
 }
 
-fn available(targets: &[TargetStatus]) -> (&'static str, &'static str, String) {
+fn available(targets: &[&TargetStatus]) -> (&'static str, &'static str, String) {
     let lacks =
-        |target: &&TargetStatus| target.available.saturating_add(target.max_unavailable) < target.desired;
+        |target: &&&TargetStatus| target.available.saturating_add(target.max_unavailable) < target.desired;
     match targets.iter().find(lacks) {
         Some(target) => {
             let TargetStatus {
@@ -246,7 +280,7 @@ fn available(targets: &[TargetStatus]) -> (&'static str, &'static str, String) {
     }
 }
 
-fn rolled_back(targets: &[TargetStatus], message: String) -> (&'static str, &'static str, String) {
+fn rolled_back(targets: &[&TargetStatus], message: String) -> (&'static str, &'static str, String) {
     let is = |state| targets.iter().any(|target| target.state == state);
     if is(State::RollingBack) {
         ("False", "RollingBack", message)

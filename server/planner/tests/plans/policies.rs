@@ -553,6 +553,50 @@ fn l_1_of_several_policies_the_oldest_counts_and_the_others_say_so() {
     assert!(accepted.message.contains("agents"), "{}", accepted.message);
 }
 
+// Its status is written by the plans of both DaemonSets. They must agree on it, or they would write it again and again.
+#[test]
+fn l_1_a_policy_that_counts_for_one_of_two_daemonsets_says_so_once() {
+    let mut older = policy(Spec::default());
+    let mut younger = policy(Spec::default());
+    (younger.name, younger.uid, younger.created) = ("b".to_owned(), "uid-of-b".to_owned(), Some(at(5)));
+    younger.targets = Some(Targets::Names(vec!["foo".to_owned(), "bar".to_owned()]));
+    let (mut foo, mut bar) = (Cluster::new(2), Cluster::new(2));
+    bar.ds.name = "bar".to_owned();
+    let mut versions = Vec::new();
+    for _ in 0..8 {
+        foo.ds.rollout.policies = vec![older.clone(), younger.clone()];
+        run(&mut foo, 1);
+        (older, younger) = (
+            foo.ds.rollout.policies[0].clone(),
+            foo.ds.rollout.policies[1].clone(),
+        );
+        bar.ds.rollout.policies = vec![younger.clone()];
+        run(&mut bar, 1);
+        younger = bar.ds.rollout.policies[0].clone();
+        versions.push(younger.resource_version.clone());
+    }
+    assert_eq!(
+        versions[5..],
+        vec![versions[7].clone(); 3],
+        "{:?}",
+        younger.status
+    );
+    let states: Vec<_> = (younger.status.targets.iter())
+        .map(|target| (target.name.as_str(), target.state))
+        .collect();
+    assert_eq!(states, [("bar", State::Complete), ("foo", State::Conflict)]);
+    let accepted = &younger.status.conditions[0];
+    assert_eq!(
+        (accepted.status.as_str(), accepted.reason.as_str()),
+        ("False", "Conflict")
+    );
+    let summary = younger.status.summary.expect("a summary");
+    assert_eq!(
+        (summary.target.as_str(), summary.state.as_str()),
+        ("bar", "Complete")
+    );
+}
+
 #[test]
 fn l_2_a_policy_that_cannot_be_used_holds() {
     for targets in [canary_first(1).targets, None] {

@@ -4,12 +4,12 @@ use nodewise_planner::rollout::measurement::{Measurement, MeasurementId, Measure
 use nodewise_proto::v1::{self, measurement::Result};
 
 use super::super::{
-    problems::{Path, Problems, too_long},
+    problems::{Path, Problems},
     time,
 };
 
-/// The most bytes of a value.
-const MOST_BYTES: usize = 1 << 20;
+/// The most bytes of a value. As a tree, a value takes up to a hundred times as much.
+const MOST_BYTES: usize = 64 << 10;
 
 /// Reads the measurement at `at`. A value that is no JSON is a measurement that could not be made: whoever was asked has written it.
 pub(super) fn read(message: &v1::Measurement, at: &Path<'_>, problems: &mut Problems) -> Option<Measurement> {
@@ -26,10 +26,10 @@ pub(super) fn read(message: &v1::Measurement, at: &Path<'_>, problems: &mut Prob
             );
             return None;
         }
-        Some(Result::Value(value)) if value.len() > MOST_BYTES => {
-            problems.add(&at.field("value"), too_long(value, MOST_BYTES));
-            return None;
-        }
+        Some(Result::Value(value)) if value.len() > MOST_BYTES => MeasurementResult::Error(format!(
+            "the value has {} bytes; at most {MOST_BYTES} are taken",
+            value.len()
+        )),
         Some(Result::Value(value)) => match serde_json::from_str(value) {
             Ok(value) => MeasurementResult::Value(value),
             Err(error) => MeasurementResult::Error(format!("the value is no JSON: {error}")),

@@ -60,22 +60,17 @@ pub(super) fn read(
     problems: &mut Problems,
 ) -> Option<Policy> {
     let at = at.field("object");
-    if message.object.len() > MOST_BYTES {
-        problems.add(
-            &at,
-            format!(
-                "has {} bytes; at most {MOST_BYTES} are taken",
-                message.object.len()
-            ),
-        );
-        return None;
-    }
     let object: Object<'_> = json::read(&message.object, &at, problems)?;
     let (name, uid) = json::identity(&object.metadata, &at, problems)?;
     let meta = object.metadata;
     let text = object.spec.map_or("null", RawValue::get);
     let version = object.api_version.as_deref().unwrap_or(API_VERSION);
-    let spec = if version == API_VERSION {
+    let size = message.object.len();
+    let spec = if size > MOST_BYTES {
+        Err(format!(
+            "the policy has {size} bytes; at most {MOST_BYTES} are taken"
+        ))
+    } else if version == API_VERSION {
         parse::<api::RolloutPolicySpec>(text).and_then(|spec| self::spec(spec, hosts))
     } else {
         Err(format!(

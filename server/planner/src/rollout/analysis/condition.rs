@@ -19,14 +19,17 @@ const MOST_OPERATORS: usize = 64;
 /// How deep loops may be nested (`all`, `exists`, `map`, `filter`). Together with [`MOST_VALUES`] this bounds the time that an
 /// expression takes: whoever writes the policy chooses it.
 const MOST_LOOPS: usize = 2;
-/// The most values in a result, counted through its lists and maps.
+/// The most values in a result, counted through its lists and maps, and in one for two loops in each other.
 const MOST_VALUES: usize = 1_000;
+const MOST_VALUES_OF_TWO_LOOPS: usize = 100;
 
 /// A successCondition that was parsed.
 #[derive(Debug, Clone)]
 pub struct Condition {
     text: Arc<str>,
     program: Arc<Program>,
+    /// The most values in a result.
+    most_values: usize,
 }
 
 impl PartialEq for Condition {
@@ -54,15 +57,27 @@ impl Condition {
             Ok(Err(errors)) => return Err(format!("is {text:?}, which is no CEL expression: {errors}")),
             Err(_) => return Err(format!("is {text:?}, which is no CEL expression")),
         };
+        check_values(program.expression())?;
         let loops = loops(program.expression());
         if loops > MOST_LOOPS {
             return Err(format!(
                 "has {loops} loops in each other; at most {MOST_LOOPS} are taken"
             ));
         }
+        if loops > 0 && text.contains('+') {
+            return Err(
+                "adds with + in an expression with a loop, which may take any memory; compare without"
+                    .to_owned(),
+            );
+        }
         Ok(Self {
             text: text.into(),
             program: Arc::new(program),
+            most_values: if loops > 1 {
+                MOST_VALUES_OF_TWO_LOOPS
+            } else {
+                MOST_VALUES
+            },
         })
     }
 
@@ -77,9 +92,10 @@ impl Condition {
     /// Why it cannot be decided.
     pub(crate) fn holds(&self, result: &serde_json::Value) -> Result<bool, String> {
         let values = size(result);
-        if values > MOST_VALUES {
+        if values > self.most_values {
             return Err(format!(
-                "the result has {values} values; at most {MOST_VALUES} are taken"
+                "the result has {values} values; at most {} are taken",
+                self.most_values
             ));
         }
         let evaluate = || {
@@ -134,6 +150,35 @@ fn size(value: &serde_json::Value) -> usize {
         serde_json::Value::Array(items) => items.iter().map(size).sum::<usize>() + 1,
         serde_json::Value::Object(members) => members.values().map(size).sum::<usize>() + 1,
         _ => 1,
+    }
+}
+
+/// Refuses lists and maps of computed values. With a loop they could double the memory that a value takes, again and again.
+fn check_values(expression: &IdedExpr) -> Result<(), String> {
+    let is_simple = |part: &IdedExpr| matches!(part.expr, Expr::Literal(_) | Expr::Ident(_));
+    match &expression.expr {
+        Expr::List(list) if list.elements.iter().all(is_simple) => Ok(()),
+        Expr::List(_) => Err(
+            "makes a list of computed values (as map does); at most constants may be in a list".to_owned(),
+        ),
+        Expr::Map(_) | Expr::Struct(_) => {
+            Err("makes a map; only results and constants are compared".to_owned())
+        }
+        Expr::Call(call) => {
+            let mut parts = call.target.as_deref().into_iter().chain(&call.args);
+            parts.try_for_each(check_values)
+        }
+        Expr::Comprehension(inner) => [
+            &inner.iter_range,
+            &inner.accu_init,
+            &inner.loop_cond,
+            &inner.loop_step,
+            &inner.result,
+        ]
+        .into_iter()
+        .try_for_each(|part| check_values(part)),
+        Expr::Select(select) => check_values(&select.operand),
+        Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Ok(()),
     }
 }
 
@@ -211,13 +256,27 @@ mod tests {
 
     #[test]
     fn an_expression_that_may_take_long_is_refused() {
-        let nested = "result.all(a, result.all(b, result.all(c, a + b + c > 0)))";
+        let nested = "result.all(a, result.all(b, result.all(c, a > b && b > c)))";
         assert!(
             Condition::parse(nested)
                 .expect_err("three loops")
                 .contains("3 loops")
         );
-        assert!(Condition::parse("result.all(a, result.all(b, a > b))").is_ok());
+        let twice = Condition::parse("result.all(a, result.all(b, a >= b))").expect("two loops");
+        assert_eq!(twice.holds(&json!([1, 1])), Ok(true));
+        assert!(twice.holds(&json!(vec![0; MOST_VALUES_OF_TWO_LOOPS])).is_err());
+        assert!(Condition::parse("result in [1, 2, 3] && result.filter(x, x > 1).size() == 2").is_ok());
+        // Each of these doubles what it takes.
+        let long = format!("['a']{}.exists(x, x < 'a')", ".map(x, x + x)".repeat(29));
+        let lists = format!("[1]{}.exists(x, x < 1)", ".map(x, [x, x])".repeat(29));
+        for bomb in [
+            long.as_str(),
+            &lists,
+            "result.all(x, x + x + x > 1)",
+            "{'a': result} == {'a': 1}",
+        ] {
+            assert!(Condition::parse(bomb).is_err(), "{bomb}");
+        }
         for wrong in [
             "result <",
             "",
