@@ -15,7 +15,7 @@ use super::EventNote;
 const SIMILAR_EVENTS: usize = 10;
 /// After this long without similar Events, their messages are counted anew.
 const SIMILAR_WINDOW: Duration = Duration::from_mins(10);
-/// Events that one object may cause at once, per component and type.
+/// Events that one object may cause at once, per component, type and reason.
 const SPAM_BURST: f64 = 25.0;
 /// Time after which one more Event is allowed.
 const SPAM_REFILL: Duration = Duration::from_mins(5);
@@ -45,7 +45,7 @@ pub(super) struct Identity {
     message: Option<String>,
 }
 
-/// The key of the rate limit.
+/// Where an Event comes from: a part of the keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Source {
     component: &'static str,
@@ -76,7 +76,8 @@ struct Bucket {
 pub(super) struct Correlator {
     similar: LruMap<Identity, Similar>,
     observed: LruMap<Identity, Observed>,
-    buckets: LruMap<Source, Bucket>,
+    /// By the source and the reason: Events about a hundred pods must not hide that a rollout is stuck.
+    buckets: LruMap<(Source, String), Bucket>,
 }
 
 impl Correlator {
@@ -95,7 +96,7 @@ impl Correlator {
                 count: observed.count,
             }
         };
-        if self.is_spam(source, now) {
+        if self.is_spam((source, note.reason.clone()), now) {
             (identity, Decision::Filtered)
         } else {
             (identity, decision)
@@ -138,8 +139,8 @@ impl Correlator {
         (all, format!("(combined from similar events): {}", note.message))
     }
 
-    fn is_spam(&mut self, source: Source, now: Instant) -> bool {
-        let bucket = self.buckets.entry(source, || Bucket {
+    fn is_spam(&mut self, of: (Source, String), now: Instant) -> bool {
+        let bucket = self.buckets.entry(of, || Bucket {
             tokens: SPAM_BURST,
             refilled: now,
         });
@@ -303,7 +304,7 @@ mod tests {
         }
     }
 
-    // Each Event type has its own limit, with one more Event every 300 s.
+    // Each type and reason has its own limit, with one more Event every 300 s.
     #[test]
     fn throttled_by_type_and_refilled() {
         let (mut correlator, now) = (Correlator::default(), Instant::now());
@@ -312,6 +313,8 @@ mod tests {
             assert_ne!(send(&mut correlator, &warning, now), Decision::Filtered);
         }
         assert_eq!(send(&mut correlator, &warning, now), Decision::Filtered);
+        let other = note("Warning", "RolloutStuck", "RolloutStuck: n1");
+        assert_ne!(send(&mut correlator, &other, now), Decision::Filtered);
         let normal = note("Normal", "SuccessfulDelete", "Deleted pod: p");
         assert_ne!(send(&mut correlator, &normal, now), Decision::Filtered);
         let almost = now + Duration::from_secs(299);
