@@ -73,8 +73,7 @@ fn execute(args: &Args) -> anyhow::Result<()> {
     result
 }
 
-/// The configuration of the connection to the cluster. Requests are never retried by the client: a create that timed
-/// out may have happened.
+/// The configuration of the connection to the cluster.
 async fn cluster(args: &Args) -> anyhow::Result<kube::Config> {
     let file = match &args.kubeconfig {
         Some(path) => {
@@ -83,15 +82,14 @@ async fn cluster(args: &Args) -> anyhow::Result<kube::Config> {
         // Not ~/.kube/config: the user has to say which cluster is written to.
         None => Kubeconfig::from_env().context("reading KUBECONFIG")?,
     };
-    let mut config = match file {
+    match file {
         Some(file) => kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default())
             .await
-            .context("using the kubeconfig")?,
-        None => kube::Config::incluster()
-            .context("not in a cluster: name one with --kubeconfig, or KUBECONFIG")?,
-    };
-    config.default_retry = false;
-    Ok(config)
+            .context("using the kubeconfig"),
+        None => {
+            kube::Config::incluster().context("not in a cluster: name one with --kubeconfig, or KUBECONFIG")
+        }
+    }
 }
 
 /// The name of this machine or pod. It appears in the Lease.

@@ -7,12 +7,15 @@ use hyper_util::{
 };
 use kube::{
     Client, Config,
-    client::{Body, ConfigExt as _, retry::RetryPolicy},
+    client::{Body, ConfigExt as _},
 };
-use tower::{BoxError, ServiceBuilder, retry::RetryLayer};
+use tower::{BoxError, ServiceBuilder};
 
-/// Creates a client like [`Client::try_from`], with two differences: connections use `TCP_NODELAY`, and the client creates no
-/// spans of its own.
+/// Creates a client like [`Client::try_from`], with three differences: connections use `TCP_NODELAY`, and the client creates no
+/// spans of its own and repeats no call.
+///
+/// An executor decides itself what to do next: a create that timed out may have happened, and a 429 of an eviction says that a
+/// PodDisruptionBudget protects the pod. kube would repeat the call up to fifteen times.
 ///
 /// kube leaves Nagle's algorithm on. Then a new TLS connection holds the first request back until the apiserver has
 /// acknowledged the end of the handshake, which takes 40 ms. Each concurrent call has a connection of its own (HTTP/1.1), so
@@ -32,11 +35,6 @@ pub fn client(config: Config) -> kube::Result<Client> {
     connector.set_reset_reader_on_write(config.reset_reader_on_write);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .option_layer(
-            config
-                .default_retry
-                .then(|| RetryLayer::new(RetryPolicy::server_retry())),
-        )
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)

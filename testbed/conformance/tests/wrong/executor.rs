@@ -20,7 +20,7 @@ use nodewise_executor::{
     DaemonSets, Deployments, Kind as _, Manager, ReplicaSets, controller, manager, metrics::Metrics,
 };
 use nodewise_proto::v1::{self, action::Kind, workload};
-use nodewise_runtime::{actuator::KubeActuator, events::EventRecorder};
+use nodewise_runtime::{actuator::KubeActuator, connect, events::EventRecorder};
 use nodewise_telemetry::http::Checks;
 use nodewise_tls::client::{Connector, Files, Identity};
 use serde_json::{Value, json};
@@ -270,7 +270,8 @@ fn config_of_client(defect: Defect) -> Result<ClientConfig> {
 /// Runs with the environment of the contract until SIGTERM: DaemonSets, or Deployments and ReplicaSets.
 #[tokio::main]
 pub(crate) async fn run(defect: Defect, of_replicas: bool) -> Result<()> {
-    let client = Client::try_default().await.context("connecting to the cluster")?;
+    let config = kube::Config::infer().await.context("connecting to the cluster")?;
+    let client = connect::client(config)?;
     let servers = std::env::var("NODEWISE_SERVER")?;
     let servers: Vec<String> = servers.split(',').map(str::to_owned).collect();
     let stop = CancellationToken::new();
