@@ -36,7 +36,7 @@ const CONDITIONS: [&str; 4] = [
 ];
 const STATUSES: [&str; 3] = ["True", "False", "Unknown"];
 /// The states of a rollout, which are the reasons of the condition Progressing, and the reasons of the other conditions.
-const REASONS: [&str; 20] = [
+const REASONS: [&str; 21] = [
     "Complete",
     "RolledBack",
     "Progressing",

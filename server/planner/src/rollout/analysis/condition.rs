@@ -176,7 +176,7 @@ fn check_values(expression: &IdedExpr) -> Result<(), String> {
             &inner.result,
         ]
         .into_iter()
-        .try_for_each(|part| check_values(part)),
+        .try_for_each(check_values),
         Expr::Select(select) => check_values(&select.operand),
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Ok(()),
     }
