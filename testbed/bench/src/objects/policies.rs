@@ -78,6 +78,7 @@ impl Caches {
         let mut object = daemon_set(name, uid, self.nodes());
         object["spec"]["template"]["spec"]["containers"][0]["image"] = json!("registry.example/agent:2");
         object["metadata"]["generation"] = json!(2);
+        object["metadata"]["annotations"]["deprecated.daemonset.template.generation"] = json!("2");
         let version = json!((FIRST_VERSION + 1).to_string());
         object["metadata"]["resourceVersion"] = version.clone();
         let first = first_plan(&object)?;
