@@ -18,7 +18,6 @@ from .label_keys import LabelKeys
 from .objects import Workload, identity_of, metadata_of
 from .selector import Selector
 
-
 _LABEL_PART = re.compile(r"(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?")
 _LABEL_PREFIX = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*")
 
