@@ -64,7 +64,7 @@ pub use problem::pod_problem;
 pub use revision::Revision;
 pub use rollout_policy::{PolicyTargets, RolloutPolicy};
 pub use selection::OwnershipSelector;
-pub use selector::Selector;
+pub use selector::{Selector, is_label_value};
 pub use time::{moment, timestamp};
 pub use unready::Unready;
 pub use workload::{StatusCounts, Strategy, Workload};

@@ -112,7 +112,9 @@ impl Selector {
     pub(crate) fn has_label_syntax(&self) -> bool {
         let all = self.requirements.iter().flatten();
         let values = |requirement: &Requirement| match &requirement.operator {
-            Operator::In(values) | Operator::NotIn(values) => values.iter().all(|value| is_label_part(value)),
+            Operator::In(values) | Operator::NotIn(values) => {
+                values.iter().all(|value| is_label_value(value))
+            }
             _ => true,
         };
         all.into_iter()
@@ -133,14 +135,15 @@ fn is_label_key(key: &str) -> bool {
         let is_lower = part
             .bytes()
             .all(|byte| !byte.is_ascii_uppercase() && byte != b'_');
-        !part.is_empty() && is_lower && is_label_part(part)
+        !part.is_empty() && is_lower && is_label_value(part)
     };
-    !name.is_empty() && is_label_part(name) && prefix.len() <= 253 && prefix.split('.').all(is_part)
+    !name.is_empty() && is_label_value(name) && prefix.len() <= 253 && prefix.split('.').all(is_part)
 }
 
-/// A value of a label, or a part of its key: at most 63 letters, digits, dashes, dots and underscores, with a letter or digit at both
-/// ends.
-fn is_label_part(text: &str) -> bool {
+/// Whether a label can have this value, which may also be a part of its key: at most 63 letters, digits, dashes, dots and
+/// underscores, with a letter or digit at both ends. A value may be empty.
+#[must_use]
+pub fn is_label_value(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     let ends = [text.bytes().next(), text.bytes().next_back()];
     text.len() <= 63 && text.bytes().all(is_inner) && ends.iter().flatten().all(u8::is_ascii_alphanumeric)

@@ -12,9 +12,6 @@ pub(super) const MAX_NAME: usize = 253;
 /// Longest name of a pod that is also a host name (a DNS-1123 label).
 const MAX_POD_NAME: usize = 63;
 
-/// Longest value of a label.
-const MAX_LABEL_VALUE: usize = 63;
-
 /// Whether a pod of this workload may have this name, which ends with a hash of `length` characters.
 pub(super) fn is_of_pod(name: &str, workload: &str, length: usize) -> bool {
     prefix(name, length) == Some(cut(workload, MAX_POD_NAME - length - 1))
@@ -35,15 +32,6 @@ pub(super) fn is_of_object(name: &str) -> bool {
         !label.is_empty() && label.bytes().all(is_inner) && !label.starts_with('-') && !label.ends_with('-')
     };
     name.len() <= MAX_NAME && name.split('.').all(is_label)
-}
-
-/// Whether a label can have this value.
-pub(super) fn is_label_value(value: &str) -> bool {
-    let is_outer = |byte: u8| byte.is_ascii_alphanumeric();
-    let is_inner = |byte: u8| is_outer(byte) || b"-_.".contains(&byte);
-    let bytes = value.as_bytes();
-    let ends = bytes.first().into_iter().chain(bytes.last());
-    value.len() <= MAX_LABEL_VALUE && value.bytes().all(is_inner) && ends.copied().all(is_outer)
 }
 
 /// The hash in the name of an object of which the workload has one for each template; `None` if the name is not derived

@@ -6,12 +6,12 @@
 use std::collections::HashSet;
 
 use nodewise_api::{Analysis, RolloutPolicySpec, Stage};
-use nodewise_projection::RolloutPolicy;
+use nodewise_projection::{RolloutPolicy, is_label_value};
 use nodewise_proto::v1::{self, Claim, PatchObject, PatchType, PhaseKind, action::Kind, measure::Provider};
 use serde::Deserialize;
 
 use super::patches::{are_objects, members, only, parse_patch};
-use super::{RequestContext, Violation, kinds, names};
+use super::{RequestContext, Violation, kinds};
 
 /// Checks that the plan heeds the policies that were sent. An older service does not know policies, and would roll out without them
 ///.
@@ -146,7 +146,7 @@ fn check_measure<'m>(
     request: &RequestContext<'_>,
 ) -> Result<&'m v1::MeasurementId, String> {
     let id = measure.id.as_ref().ok_or("it has no id")?;
-    if id.revision_hash.is_empty() || !names::is_label_value(&id.revision_hash) {
+    if id.revision_hash.is_empty() || !is_label_value(&id.revision_hash) {
         return Err(format!(
             "it is about the revision {:?}, and no label has such a value",
             id.revision_hash

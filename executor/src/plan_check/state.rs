@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use nodewise_projection::is_label_value;
 use nodewise_proto::v1;
 use nodewise_runtime::Resource;
 
@@ -51,7 +52,7 @@ pub(super) fn check(
 /// Checks the hash of the pods whose creates were slowed down.
 fn check_hash(state: &v1::ReconcileState) -> Result<(), Violation> {
     let hash = state.slow_start.as_ref().map_or("", |known| &known.revision_hash);
-    if names::is_label_value(hash) {
+    if is_label_value(hash) {
         return Ok(());
     }
     Err(Violation::of_plan(format!(
@@ -101,7 +102,7 @@ pub(crate) fn retain(
     collisions.retain(|entry| is_known(&entry.node_name) && seen.insert(entry.node_name.clone()));
     state
         .slow_start
-        .take_if(|known| !names::is_label_value(&known.revision_hash));
+        .take_if(|known| !is_label_value(&known.revision_hash));
 }
 
 #[cfg(test)]

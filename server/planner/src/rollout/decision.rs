@@ -14,7 +14,7 @@ use crate::{
         snapshot::IntOrString,
     },
     rollout::{
-        nodes::NodeFacts,
+        nodes::{NodeFacts, in_seconds},
         policy::{Order, Stage},
         status::TargetStatus,
     },
@@ -149,11 +149,6 @@ pub(crate) fn outside(opens_in: Option<Duration>, now: Timestamp) -> String {
         }
         None => "no window is open, and none opens within a week".to_owned(),
     }
-}
-
-/// A time in whole seconds: a message must not change from plan to plan.
-pub(crate) fn in_seconds(time: Timestamp) -> Timestamp {
-    Timestamp::from_second(time.as_second()).unwrap_or(time)
 }
 
 /// A count, as a status has it.

@@ -104,7 +104,7 @@ impl NodeFacts<'_> {
             Readiness::Ready => "it is cordoned or in maintenance".to_owned(),
             Readiness::NotReady(None) => "it is not ready".to_owned(),
             Readiness::NotReady(Some(since)) => {
-                format!("it has not been ready since {}", to_the_second(since))
+                format!("it has not been ready since {}", in_seconds(since))
             }
         }
     }
@@ -161,7 +161,7 @@ impl NodeFacts<'_> {
             return Health::Waits(left.unsigned_abs());
         }
         if is_new(since.saturating_add(deadline).ok()) {
-            let since = to_the_second(since);
+            let since = in_seconds(since);
             Health::Failed(format!("pod {} has not been available since {since}", pod.name))
         } else {
             Health::Fine
@@ -175,7 +175,7 @@ impl NodeFacts<'_> {
     }
 }
 
-/// A time for people.
-fn to_the_second(time: Timestamp) -> Timestamp {
+/// A time in whole seconds: a message must not change from plan to plan.
+pub(crate) fn in_seconds(time: Timestamp) -> Timestamp {
     Timestamp::from_second(time.as_second()).unwrap_or(time)
 }

@@ -11,8 +11,8 @@ use crate::{
     },
     rollout::{
         analysis::{Check, Outcome, When},
-        decision::{Decision, Observed, RolloutEvent, StageLimits, count, in_seconds, outside},
-        nodes::{Health, NodeFacts},
+        decision::{Decision, Observed, RolloutEvent, StageLimits, count, outside},
+        nodes::{Health, NodeFacts, in_seconds},
         policy::{Policy, Spec},
         requests::digest,
         stages::Wave,
