@@ -363,7 +363,6 @@ mod tests {
             unschedulable: false,
             ready: None,
             ready_since: None,
-            created: None,
             in_maintenance: false,
         };
         Decoded {

@@ -31,6 +31,7 @@ pub(super) fn message(policy: &Served) -> v1::RolloutPolicy {
     };
     v1::RolloutPolicy {
         object: object.into(),
+        ..v1::RolloutPolicy::default()
     }
 }
 

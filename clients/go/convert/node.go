@@ -19,7 +19,6 @@ func Node(node *corev1.Node) (*nodewisev1.Node, error) {
 		Uid:           string(node.UID),
 		Labels:        Labels(node.Labels),
 		Unschedulable: node.Spec.Unschedulable,
-		CreationTime:  Timestamp(node.CreationTimestamp),
 	}
 	for i, taint := range node.Spec.Taints {
 		if taint.Key == "" {

@@ -884,9 +884,12 @@ type RolloutPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
 	// policy then holds the rollouts of its targets, and its status says why.
-	Object        []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
+	// The uids of entries of `status.targets` whose DaemonSet does not exist any more. The next status of the policy leaves them out. At
+	// most 1,000.
+	DeletedTargetUids []string `protobuf:"bytes,2,rep,name=deleted_target_uids,json=deletedTargetUids,proto3" json:"deleted_target_uids,omitempty"`
+	unknownFields     protoimpl.UnknownFields
+	sizeCache         protoimpl.SizeCache
 }
 
 func (x *RolloutPolicy) Reset() {
@@ -922,6 +925,13 @@ func (*RolloutPolicy) Descriptor() ([]byte, []int) {
 func (x *RolloutPolicy) GetObject() []byte {
 	if x != nil {
 		return x.Object
+	}
+	return nil
+}
+
+func (x *RolloutPolicy) GetDeletedTargetUids() []string {
+	if x != nil {
+		return x.DeletedTargetUids
 	}
 	return nil
 }
@@ -1769,12 +1779,10 @@ type Node struct {
 	Unschedulable bool `protobuf:"varint,5,opt,name=unschedulable,proto3" json:"unschedulable,omitempty"`
 	// The status of the Ready condition. Used by explanations and for RolloutPolicies.
 	Ready ConditionStatus `protobuf:"varint,6,opt,name=ready,proto3,enum=nodewise.v1.ConditionStatus" json:"ready,omitempty"`
-	// lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as are the fields below.
+	// lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as is the field below.
 	ReadyTransitionTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=ready_transition_time,json=readyTransitionTime,proto3" json:"ready_transition_time,omitempty"`
-	// metadata.creationTimestamp.
-	CreationTime *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=creation_time,json=creationTime,proto3" json:"creation_time,omitempty"`
 	// Whether the condition `MaintenanceInProgress` is `True`.
-	MaintenanceInProgress bool `protobuf:"varint,9,opt,name=maintenance_in_progress,json=maintenanceInProgress,proto3" json:"maintenance_in_progress,omitempty"`
+	MaintenanceInProgress bool `protobuf:"varint,8,opt,name=maintenance_in_progress,json=maintenanceInProgress,proto3" json:"maintenance_in_progress,omitempty"`
 	unknownFields         protoimpl.UnknownFields
 	sizeCache             protoimpl.SizeCache
 }
@@ -1854,13 +1862,6 @@ func (x *Node) GetReady() ConditionStatus {
 func (x *Node) GetReadyTransitionTime() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ReadyTransitionTime
-	}
-	return nil
-}
-
-func (x *Node) GetCreationTime() *timestamppb.Timestamp {
-	if x != nil {
-		return x.CreationTime
 	}
 	return nil
 }
@@ -2956,9 +2957,10 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x06object\x18\x01 \x01(\fR\x06object\x12E\n" +
 	"\x10rollout_policies\x18\x02 \x03(\v2\x1a.nodewise.v1.RolloutPolicyR\x0frolloutPolicies\x12<\n" +
 	"\fmeasurements\x18\x03 \x03(\v2\x18.nodewise.v1.MeasurementR\fmeasurements\x12%\n" +
-	"\x0eanalysis_hosts\x18\x04 \x03(\tR\ranalysisHosts\"'\n" +
+	"\x0eanalysis_hosts\x18\x04 \x03(\tR\ranalysisHosts\"W\n" +
 	"\rRolloutPolicy\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\fR\x06object\"\x97\x01\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\x12.\n" +
+	"\x13deleted_target_uids\x18\x02 \x03(\tR\x11deletedTargetUids\"\x97\x01\n" +
 	"\rMeasurementId\x12\x1d\n" +
 	"\n" +
 	"policy_uid\x18\x01 \x01(\tR\tpolicyUid\x12#\n" +
@@ -3011,7 +3013,7 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"controller\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xa7\x03\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\xe6\x02\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12*\n" +
@@ -3019,9 +3021,8 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x06taints\x18\x04 \x03(\v2\x12.nodewise.v1.TaintR\x06taints\x12$\n" +
 	"\runschedulable\x18\x05 \x01(\bR\runschedulable\x122\n" +
 	"\x05ready\x18\x06 \x01(\x0e2\x1c.nodewise.v1.ConditionStatusR\x05ready\x12N\n" +
-	"\x15ready_transition_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x13readyTransitionTime\x12?\n" +
-	"\rcreation_time\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\fcreationTime\x126\n" +
-	"\x17maintenance_in_progress\x18\t \x01(\bR\x15maintenanceInProgress\"G\n" +
+	"\x15ready_transition_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x13readyTransitionTime\x126\n" +
+	"\x17maintenance_in_progress\x18\b \x01(\bR\x15maintenanceInProgress\"G\n" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
@@ -3248,37 +3249,36 @@ var file_nodewise_v1_snapshot_proto_depIdxs = []int32{
 	26, // 25: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
 	2,  // 26: nodewise.v1.Node.ready:type_name -> nodewise.v1.ConditionStatus
 	39, // 27: nodewise.v1.Node.ready_transition_time:type_name -> google.protobuf.Timestamp
-	39, // 28: nodewise.v1.Node.creation_time:type_name -> google.protobuf.Timestamp
-	24, // 29: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
-	28, // 30: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
-	3,  // 31: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
-	2,  // 32: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
-	39, // 33: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
-	39, // 34: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	39, // 35: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
-	31, // 36: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
-	34, // 37: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
-	35, // 38: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
-	33, // 39: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
-	36, // 40: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
-	30, // 41: nodewise.v1.ReconcileState.blocked_evictions:type_name -> nodewise.v1.BlockedEviction
-	39, // 42: nodewise.v1.BlockedEviction.retry_time:type_name -> google.protobuf.Timestamp
-	39, // 43: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
-	32, // 44: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
-	39, // 45: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
-	40, // 46: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
-	39, // 47: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
-	5,  // 48: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
-	7,  // 49: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
-	7,  // 50: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
-	6,  // 51: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
-	4,  // 52: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
-	6,  // 53: nodewise.v1.PlanOptions.disabled_feature_gates:type_name -> nodewise.v1.FeatureGate
-	54, // [54:54] is the sub-list for method output_type
-	54, // [54:54] is the sub-list for method input_type
-	54, // [54:54] is the sub-list for extension type_name
-	54, // [54:54] is the sub-list for extension extendee
-	0,  // [0:54] is the sub-list for field type_name
+	24, // 28: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
+	28, // 29: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
+	3,  // 30: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
+	2,  // 31: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
+	39, // 32: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
+	39, // 33: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	39, // 34: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
+	31, // 35: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
+	34, // 36: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
+	35, // 37: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
+	33, // 38: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
+	36, // 39: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
+	30, // 40: nodewise.v1.ReconcileState.blocked_evictions:type_name -> nodewise.v1.BlockedEviction
+	39, // 41: nodewise.v1.BlockedEviction.retry_time:type_name -> google.protobuf.Timestamp
+	39, // 42: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
+	32, // 43: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
+	39, // 44: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
+	40, // 45: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
+	39, // 46: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
+	5,  // 47: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
+	7,  // 48: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
+	7,  // 49: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
+	6,  // 50: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
+	4,  // 51: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
+	6,  // 52: nodewise.v1.PlanOptions.disabled_feature_gates:type_name -> nodewise.v1.FeatureGate
+	53, // [53:53] is the sub-list for method output_type
+	53, // [53:53] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_snapshot_proto_init() }

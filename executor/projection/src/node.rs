@@ -95,7 +95,6 @@ impl NodeObject {
             unschedulable: unschedulable.unwrap_or(false),
             ready: ready.into(),
             ready_transition_time: ready_transition_time.map(Into::into),
-            creation_time: self.metadata.creation_timestamp.map(Into::into),
             maintenance_in_progress: maintenance,
         })
     }

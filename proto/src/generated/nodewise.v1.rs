@@ -98,6 +98,10 @@ pub struct RolloutPolicy {
     /// policy then holds the rollouts of its targets, and its status says why.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
+    /// The uids of entries of `status.targets` whose DaemonSet does not exist any more. The next status of the policy leaves them out. At
+    /// most 1,000.
+    #[prost(string, repeated, tag = "2")]
+    pub deleted_target_uids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// MeasurementId says which measurement of which check.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -297,14 +301,11 @@ pub struct Node {
     /// The status of the Ready condition. Used by explanations and for RolloutPolicies.
     #[prost(enumeration = "ConditionStatus", tag = "6")]
     pub ready: i32,
-    /// lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as are the fields below.
+    /// lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as is the field below.
     #[prost(message, optional, tag = "7")]
     pub ready_transition_time: ::core::option::Option<::pbjson_types::Timestamp>,
-    /// metadata.creationTimestamp.
-    #[prost(message, optional, tag = "8")]
-    pub creation_time: ::core::option::Option<::pbjson_types::Timestamp>,
     /// Whether the condition `MaintenanceInProgress` is `True`.
-    #[prost(bool, tag = "9")]
+    #[prost(bool, tag = "8")]
     pub maintenance_in_progress: bool,
 }
 /// Taint is one entry of a node's spec.taints.

@@ -7168,9 +7168,6 @@ impl serde::Serialize for Node {
         if self.ready_transition_time.is_some() {
             len += 1;
         }
-        if self.creation_time.is_some() {
-            len += 1;
-        }
         if self.maintenance_in_progress {
             len += 1;
         }
@@ -7198,9 +7195,6 @@ impl serde::Serialize for Node {
         if let Some(v) = self.ready_transition_time.as_ref() {
             struct_ser.serialize_field("readyTransitionTime", v)?;
         }
-        if let Some(v) = self.creation_time.as_ref() {
-            struct_ser.serialize_field("creationTime", v)?;
-        }
         if self.maintenance_in_progress {
             struct_ser.serialize_field("maintenanceInProgress", &self.maintenance_in_progress)?;
         }
@@ -7222,8 +7216,6 @@ impl<'de> serde::Deserialize<'de> for Node {
             "ready",
             "ready_transition_time",
             "readyTransitionTime",
-            "creation_time",
-            "creationTime",
             "maintenance_in_progress",
             "maintenanceInProgress",
         ];
@@ -7237,7 +7229,6 @@ impl<'de> serde::Deserialize<'de> for Node {
             Unschedulable,
             Ready,
             ReadyTransitionTime,
-            CreationTime,
             MaintenanceInProgress,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
@@ -7267,7 +7258,6 @@ impl<'de> serde::Deserialize<'de> for Node {
                             "unschedulable" => Ok(GeneratedField::Unschedulable),
                             "ready" => Ok(GeneratedField::Ready),
                             "readyTransitionTime" | "ready_transition_time" => Ok(GeneratedField::ReadyTransitionTime),
-                            "creationTime" | "creation_time" => Ok(GeneratedField::CreationTime),
                             "maintenanceInProgress" | "maintenance_in_progress" => Ok(GeneratedField::MaintenanceInProgress),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
@@ -7295,7 +7285,6 @@ impl<'de> serde::Deserialize<'de> for Node {
                 let mut unschedulable__ = None;
                 let mut ready__ = None;
                 let mut ready_transition_time__ = None;
-                let mut creation_time__ = None;
                 let mut maintenance_in_progress__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
@@ -7341,12 +7330,6 @@ impl<'de> serde::Deserialize<'de> for Node {
                             }
                             ready_transition_time__ = map_.next_value()?;
                         }
-                        GeneratedField::CreationTime => {
-                            if creation_time__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("creationTime"));
-                            }
-                            creation_time__ = map_.next_value()?;
-                        }
                         GeneratedField::MaintenanceInProgress => {
                             if maintenance_in_progress__.is_some() {
                                 return Err(serde::de::Error::duplicate_field("maintenanceInProgress"));
@@ -7363,7 +7346,6 @@ impl<'de> serde::Deserialize<'de> for Node {
                     unschedulable: unschedulable__.unwrap_or_default(),
                     ready: ready__.unwrap_or_default(),
                     ready_transition_time: ready_transition_time__,
-                    creation_time: creation_time__,
                     maintenance_in_progress: maintenance_in_progress__.unwrap_or_default(),
                 })
             }
@@ -16276,11 +16258,17 @@ impl serde::Serialize for RolloutPolicy {
         if !self.object.is_empty() {
             len += 1;
         }
+        if !self.deleted_target_uids.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.RolloutPolicy", len)?;
         if !self.object.is_empty() {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
+        }
+        if !self.deleted_target_uids.is_empty() {
+            struct_ser.serialize_field("deletedTargetUids", &self.deleted_target_uids)?;
         }
         struct_ser.end()
     }
@@ -16293,11 +16281,14 @@ impl<'de> serde::Deserialize<'de> for RolloutPolicy {
     {
         const FIELDS: &[&str] = &[
             "object",
+            "deleted_target_uids",
+            "deletedTargetUids",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Object,
+            DeletedTargetUids,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -16320,6 +16311,7 @@ impl<'de> serde::Deserialize<'de> for RolloutPolicy {
                     {
                         match value {
                             "object" => Ok(GeneratedField::Object),
+                            "deletedTargetUids" | "deleted_target_uids" => Ok(GeneratedField::DeletedTargetUids),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -16340,6 +16332,7 @@ impl<'de> serde::Deserialize<'de> for RolloutPolicy {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut object__ = None;
+                let mut deleted_target_uids__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Object => {
@@ -16350,10 +16343,17 @@ impl<'de> serde::Deserialize<'de> for RolloutPolicy {
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::DeletedTargetUids => {
+                            if deleted_target_uids__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("deletedTargetUids"));
+                            }
+                            deleted_target_uids__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(RolloutPolicy {
                     object: object__.unwrap_or_default(),
+                    deleted_target_uids: deleted_target_uids__.unwrap_or_default(),
                 })
             }
         }

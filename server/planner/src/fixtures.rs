@@ -72,7 +72,6 @@ pub(crate) fn node(name: &str, labels: &[(&str, &str)], taints: &[&str]) -> Node
         unschedulable: false,
         ready: Some(true),
         ready_since: None,
-        created: None,
         in_maintenance: false,
     }
 }

@@ -61,7 +61,6 @@
 //!     unschedulable: false,
 //!     ready: Some(true),
 //!     ready_since: None,
-//!     created: None,
 //!     in_maintenance: false,
 //! };
 //! let snapshot = Snapshot {

@@ -77,11 +77,9 @@ impl Item for Node {
         notes.problems.require_name(&at.field("name"), &message.name);
         let (labels, mut odd) = labels::read(labels, Labels::of);
         let taints = taints(message.taints, &at.field("taints"), notes.problems, &mut odd);
-        let mut timestamp = |field: &str, value| time::clamped(value?, field, &mut odd);
-        let (ready_since, created) = (
-            timestamp("ready_transition_time", message.ready_transition_time),
-            timestamp("creation_time", message.creation_time),
-        );
+        let ready_since = message.ready_transition_time;
+        let ready_since =
+            ready_since.and_then(|time| time::clamped(time, "ready_transition_time", &mut odd));
         notes.odd(OddKind::Node, &message.name, odd);
         Self {
             labels,
@@ -89,7 +87,6 @@ impl Item for Node {
             unschedulable: message.unschedulable,
             ready: condition(message.ready, &at.field("ready"), notes.problems),
             ready_since,
-            created,
             in_maintenance: message.maintenance_in_progress,
             name: message.name,
         }

@@ -142,7 +142,6 @@ fn node(shape: v1::NodeShape, at: &Path<'_>, context: &mut Context<'_>) -> Resul
         unschedulable: false,
         ready: None,
         ready_since: None,
-        created: None,
         in_maintenance: false,
     })
 }

@@ -58,7 +58,6 @@ def node(obj: KubernetesObject) -> v1.Node:
         unschedulable=_flag(spec, "unschedulable", "spec"),
         ready=ready,
         ready_transition_time=transition,
-        creation_time=meta.time("creationTimestamp"),
         maintenance_in_progress=_is_in_maintenance(root),
     )
 

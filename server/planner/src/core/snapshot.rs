@@ -285,8 +285,6 @@ pub struct Node {
     pub ready: Option<bool>,
     /// lastTransitionTime of the Ready condition. Used in progressive rollouts.
     pub ready_since: Option<Timestamp>,
-    /// metadata.creationTimestamp. Used in progressive rollouts.
-    pub created: Option<Timestamp>,
     /// Whether the condition MaintenanceInProgress is `True`. Used in progressive rollouts.
     pub in_maintenance: bool,
 }

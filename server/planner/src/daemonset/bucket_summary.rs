@@ -31,7 +31,7 @@ pub(crate) struct SettledNodes {
 }
 
 /// The nodes that have an entry in a summary.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Detail {
     /// Nodes that are not settled.
     Notable,

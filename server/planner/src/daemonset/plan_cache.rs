@@ -49,9 +49,11 @@ fn view(
     snapshot: &Snapshot<DaemonSet>,
     resolution: &Resolution<'_>,
     classifier: &PodClassifier<'_>,
+    detail: Detail,
 ) -> Digest {
     let ds = &snapshot.workload;
     digest((
+        detail,
         (&ds.name, &ds.uid, ds.deleting, &ds.selector),
         (&resolution.current_hash, classifier.back_to()),
         manifest::template_generation(ds),
@@ -110,9 +112,9 @@ impl PlanCache {
         self.buckets
             .resize_with(snapshot.buckets.len(), CachedBucket::default);
         let same_fits = self.constraints == Some(constraints);
-        // Summaries with relabels or with all nodes are not valid for other plans.
-        let repeatable = resolution.relabelled.is_empty() && detail == Detail::Notable;
-        let view = repeatable.then(|| view(snapshot, resolution, classifier));
+        // Summaries with relabels are not valid for other plans.
+        let repeatable = resolution.relabelled.is_empty();
+        let view = repeatable.then(|| view(snapshot, resolution, classifier, detail));
         let same_view = view.is_some() && self.view == view;
         for known in &mut self.buckets {
             if !same_fits {

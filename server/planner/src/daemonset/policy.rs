@@ -21,9 +21,10 @@ use crate::{
         decision::{Admitted, Decision, NodeDecision, Observed},
         governing::{Governing, Policies},
         nodes::{NodeFacts, Readiness, UpdatePod},
-        policy::{NotReady, Order, Policy, Spec},
+        policy::{NotReady, OnFailure, Order, Policy, Spec, Unadmitted},
         stages::scaled,
         status::RevisionRef,
+        write,
     },
 };
 
@@ -43,7 +44,10 @@ impl<'a> Preparation<'a> {
     pub(crate) fn of(snapshot: &'a Snapshot<DaemonSet>, resolution: &Resolution<'a>) -> Option<Self> {
         let ds = &snapshot.workload;
         let policies = Policies::of(&ds.rollout.policies, &ds.name, &ds.rollout.labels);
-        let governing = policies.governing?;
+        let mut governing = policies.governing?;
+        if write::is_full(governing.policy, (&ds.name, &ds.uid)) {
+            governing.spec = Err(write::FULL);
+        }
         let revision = |hash: Cow<'_, str>, number| RevisionRef {
             hash: hash.into_owned(),
             number,
@@ -101,21 +105,14 @@ impl<'a> Preparation<'a> {
         resolution: &Resolution<'_>,
         view: &ClusterView<'a>,
     ) -> Governed<'a> {
-        let observed = observe(
-            snapshot,
-            resolution,
-            view,
-            &self.target.update.hash,
-            self.spec.not_ready,
-        );
         let recorded = Recorded::of(self.governing.policy, &self.spec, &self.target);
+        let observed = observe(snapshot, resolution, view, &recorded);
         let decision = match self.governing.spec {
             Ok(_) => decide::decide(self.governing.policy, &recorded, &observed),
             Err(why) => decide::unusable(&recorded, &observed, why),
         };
         Governed {
             policy: self.governing.policy,
-            why_unusable: self.governing.spec.err(),
             conflicting: self.policies.conflicting,
             limited: limited(&self.spec, &self.target),
             goal: self.goal,
@@ -130,8 +127,6 @@ impl<'a> Preparation<'a> {
 pub(crate) struct Governed<'a> {
     /// The policy that counts.
     pub(crate) policy: &'a Policy,
-    /// Why it cannot.
-    pub(crate) why_unusable: Option<&'a str>,
     /// Others that target the DaemonSet.
     pub(crate) conflicting: Vec<&'a Policy>,
     /// What the policy asks for that this mode cannot do.
@@ -187,7 +182,7 @@ impl Governed<'_> {
 
     /// The stage or wave of a node; `None` if no rollout is going on.
     pub(crate) fn stage_of(&self, index: usize) -> Option<&str> {
-        let wave = self.decision.nodes.get(&index)?.wave;
+        let wave = self.node(index).wave?;
         self.decision
             .status
             .stages
@@ -229,7 +224,7 @@ impl Governed<'_> {
 
     /// What the decision says about a node.
     pub(crate) fn node(&self, index: usize) -> NodeDecision {
-        self.decision.nodes.get(&index).copied().unwrap_or_default()
+        self.decision.nodes.of(index)
     }
 
     /// The limits of the present stage, within those of the workload (L-17).
@@ -289,9 +284,10 @@ fn observe<'a>(
     snapshot: &'a Snapshot<DaemonSet>,
     resolution: &Resolution<'_>,
     view: &ClusterView<'a>,
-    update_hash: &str,
-    not_ready: NotReady,
+    recorded: &Recorded<'_>,
 ) -> Observed<'a> {
+    let (update_hash, not_ready) = (&*recorded.target.update.hash, recorded.spec.not_ready);
+    let counts_pods = recorded.stable().is_none();
     let mut nodes = Vec::with_capacity(view.entries.len());
     let mut pods: BTreeMap<&str, usize> = BTreeMap::new();
     let mut updated = view.settled.running;
@@ -299,7 +295,7 @@ fn observe<'a>(
         let here = view.pods(entry).iter().filter(|pod| !pod.pod.deleting);
         let (mut update_pod, mut has_other_pod) = (None, false);
         for pod in here {
-            if let Some(hash) = pod.pod.labels.get(crate::HASH_LABEL) {
+            if counts_pods && let Some(hash) = pod.pod.labels.get(crate::HASH_LABEL) {
                 *pods.entry(hash).or_default() += 1;
             }
             if pod.current() || pod.hash(resolution) == Some(update_hash) {
@@ -350,7 +346,7 @@ fn observe<'a>(
     }
 }
 
-/// What a policy asks for that companion mode cannot do (L-38).
+/// What a policy asks for, be it by default, that companion mode cannot do (L-38).
 fn limited(spec: &Spec, target: &Target<'_>) -> Vec<&'static str> {
     if !target.beside {
         return Vec::new();
@@ -358,8 +354,8 @@ fn limited(spec: &Spec, target: &Target<'_>) -> Vec<&'static str> {
     let surge = spec.stages.iter().any(|stage| stage.max_surge.is_some());
     let asked = [
         (surge, "maxSurge"),
-        (spec.explicit.unadmitted, "unadmitted: Stable"),
-        (spec.explicit.rollback, "onFailure: Rollback"),
+        (spec.unadmitted == Unadmitted::Stable, "unadmitted: Stable"),
+        (spec.on_failure == OnFailure::Rollback, "onFailure: Rollback"),
     ];
     asked
         .into_iter()

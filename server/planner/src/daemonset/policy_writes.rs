@@ -7,14 +7,15 @@ use jiff::Timestamp;
 use crate::{
     core::{
         measurement::MeasurementRequest,
-        plan::{Action, ActionKind, Reason},
+        plan::{Action, ActionKind, EventType, Reason},
         snapshot::BlockedEviction,
         status::DaemonSetStatus,
     },
     daemonset::{policy::Governed, workload::DaemonSet},
     rollout::{
+        policy::Policy,
         status::{State, TargetStatus},
-        write::{self, Acceptance, StatusWrite},
+        write::{self, StatusWrite},
     },
 };
 
@@ -25,6 +26,8 @@ pub(crate) struct PolicyWrites {
     pub(crate) statuses: Vec<Action>,
     /// Measurements.
     pub(crate) measurements: Vec<Action>,
+    /// Events that no status goes with.
+    pub(crate) events: Vec<Action>,
     /// When to plan again, and why.
     pub(crate) again: Vec<(Duration, String)>,
 }
@@ -49,21 +52,15 @@ pub(crate) fn of(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -
         ..PolicyWrites::default()
     };
     let decided = &governed.decision.status;
-    // Also one that turns out to be unusable on these nodes.
-    let why_unusable = governed
-        .why_unusable
-        .or((decided.state == State::Invalid).then_some(decided.message.as_str()));
-    let acceptance = match (why_unusable, governed.limited.as_slice()) {
-        (Some(why), _) => Acceptance::Invalid(why.to_owned()),
-        (None, []) => Acceptance::Accepted,
-        (None, limited) => Acceptance::Limited(format!(
-            "beside another controller there is no {}: it creates every pod from the present template",
-            limited.join(", no ")
-        )),
-    };
-    let target = target(governed, counts, now);
-    let events = &governed.decision.events;
-    writes.add(write::status(governed.policy, &acceptance, target, events, now));
+    if write::is_full(governed.policy, (&decided.name, &decided.uid)) {
+        let is_idle = decided.updated == decided.desired;
+        writes.events.extend((!is_idle).then(|| held(governed.policy)));
+    } else {
+        let target = target(governed, counts, now);
+        let events = &governed.decision.events;
+        let status = write::status(governed.policy, &governed.limited, target, events, now);
+        writes.add(status);
+    }
     for other in &governed.conflicting {
         let conflict = format!(
             "RolloutPolicy {} targets {} as well, and is older or comes before it by name",
@@ -111,6 +108,38 @@ fn target(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -> Targe
         );
     }
     target
+}
+
+/// The Event about a workload for which the policy's status has no place.
+fn held(policy: &Policy) -> Action {
+    Action {
+        reason: Reason::PolicyStatusChanged,
+        message: format!("RolloutPolicy {} holds the rollout", policy.name),
+        kind: ActionKind::EmitEvent {
+            event_type: EventType::Warning,
+            reason: "RolloutHeld",
+            message: format!("RolloutPolicy {}: {}", policy.name, write::FULL),
+        },
+    }
+}
+
+/// The write for a DaemonSet whose own controller rolls it out: beside it, the policy has no say (L-38). What the status knows stays.
+pub(crate) fn has_no_say(policy: &Policy, ds: &DaemonSet, now: Timestamp) -> StatusWrite {
+    if write::is_full(policy, (&ds.name, &ds.uid)) {
+        return StatusWrite::No;
+    }
+    let known = policy.status.target(&ds.name, &ds.uid).cloned();
+    let target = TargetStatus {
+        name: ds.name.clone(),
+        uid: ds.uid.clone(),
+        state: State::Invalid,
+        message: "spec.updateStrategy.type is RollingUpdate, so another controller rolls the DaemonSet out, and this policy has no say; \
+                  with OnDelete, or if Nodewise owns DaemonSets, it has"
+            .to_owned(),
+        last_update_time: Some(now),
+        ..known.unwrap_or_default()
+    };
+    write::status(policy, &[], target, &[], now)
 }
 
 fn measure(request: &MeasurementRequest) -> Action {

@@ -16,11 +16,12 @@ use crate::{
         context::PlanContext,
         plan_builder::PlanBuilder,
         plan_cache::PlanCache,
+        policy_writes,
         revisions::{Halt, Resolution},
         slow_start,
         workload::{DaemonSet, UpdateStrategy},
     },
-    rollout::governing::Policies,
+    rollout::{governing::Policies, policy::Policy, write::StatusWrite},
 };
 
 /// Plans for one workload. `None` if cancelled.
@@ -70,8 +71,11 @@ fn plan_rollout(
     let ds = &snapshot.workload;
     let policies = Policies::of(&ds.rollout.policies, &ds.name, &ds.rollout.labels);
     match companion::rollout_request(ds) {
-        // A policy takes the place of the annotations. It rolls out only what no other controller does.
+        // A policy takes the place of the annotations.
         _ if policies.governing.is_some() && ds.strategy == UpdateStrategy::OnDelete => {}
+        companion::RolloutRequest::None if let Some(governing) = policies.governing => {
+            return Some(rolled_out_by_another(snapshot, governing.policy));
+        }
         companion::RolloutRequest::None => return Some(Plan::nothing(snapshot, Verdict::Noop)),
         companion::RolloutRequest::Wrong(because) => {
             let reason = (Reason::InvalidAnnotation, "an annotation is of no use".to_owned());
@@ -87,6 +91,18 @@ fn plan_rollout(
     match expectations::pending(snapshot.state.expectations.as_ref(), snapshot.now) {
         Some(left) => Some(builder.rollout_held_up(left)),
         None => builder.rollout_only(),
+    }
+}
+
+/// A plan that only writes into the status of a policy that another controller rolls the workload out, whatever the policy says.
+fn rolled_out_by_another(snapshot: &Snapshot<DaemonSet>, policy: &Policy) -> Plan {
+    let write = policy_writes::has_no_say(policy, &snapshot.workload, snapshot.now);
+    let StatusWrite::Yes(action) = write else {
+        return Plan::nothing(snapshot, Verdict::Noop);
+    };
+    Plan {
+        phases: vec![Phase::new(PhaseKind::RolloutPolicies, batches::at_once(vec![*action]))],
+        ..Plan::nothing(snapshot, Verdict::Apply)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The decision about a rollout: which nodes are admitted, whether running pods may be replaced, and the next status.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -48,8 +48,8 @@ pub(crate) struct Target<'a> {
 /// The last status of a workload, as far as it is about its present template.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorded<'a> {
-    target: &'a Target<'a>,
-    spec: &'a Spec,
+    pub(crate) target: &'a Target<'a>,
+    pub(crate) spec: &'a Spec,
     /// `None` if there is no status yet.
     status: Option<&'a TargetStatus>,
     /// Whether the status is about the present template.
@@ -391,21 +391,17 @@ impl Progress<'_, '_> {
             update: &self.target.update,
             nodes,
             health: &health,
-            withheld: &waves.withheld,
+            waves: &waves,
             observed: self.observed,
             may_begin: !held && !self.spec.paused,
         };
-        let mut admitted = BTreeSet::new();
+        // Entries ascend.
+        let mut admitted = vec![false; nodes.last().map_or(0, |last| last.entry + 1)];
         let mut gate = Gate::Passed;
         for (index, wave) in waves.list.iter().enumerate() {
             let before = last.iter().find(|stage| stage.name == wave.name);
-            let of_stage: Vec<usize> = waves
-                .list
-                .iter()
-                .filter(|other| other.stage_name == wave.stage_name)
-                .flat_map(|other| other.nodes.iter().copied())
-                .collect();
-            let stage = stage.advance((wave, &of_stage), before, &mut gate, self.status, self.decision);
+            let stage = stage.advance(wave, before, &mut gate, self.status, self.decision);
+            let is_open = stage.has_begun() || stage.is_complete();
             for node in &wave.nodes {
                 let facts = &nodes[*node];
                 let is_withheld = waves.withheld[*node];
@@ -414,13 +410,11 @@ impl Progress<'_, '_> {
                     is_exempt,
                     is_free: is_exempt && !facts.may_be_ours(self.status.disrupted_since),
                     is_first: self.spec.in_maintenance == InMaintenance::First && facts.in_maintenance,
-                    wave: index,
+                    wave: Some(index),
                     is_withheld,
                 };
-                self.decision.nodes.insert(facts.entry, decided);
-                if (stage.has_begun() || stage.is_complete()) && !is_withheld {
-                    admitted.insert(facts.entry);
-                }
+                self.decision.nodes.set(facts.entry, decided);
+                admitted[facts.entry] = is_open && !is_withheld;
             }
             self.status.stages.push(stage);
         }
@@ -458,7 +452,7 @@ impl Progress<'_, '_> {
             }
         }
         let admitted = match &self.decision.admitted {
-            Admitted::Some(entries) => entries.len(),
+            Admitted::Some(entries) => entries.iter().filter(|is_admitted| **is_admitted).count(),
             Admitted::All | Admitted::None => nodes.len(),
         };
         let threshold = scaled(&self.spec.failure_threshold, admitted).max(1);
@@ -486,7 +480,7 @@ impl Progress<'_, '_> {
             return self.reject(reason, &message, false);
         }
         let all_complete = gate == Gate::Passed;
-        let withheld = self.decision.nodes.values().any(|node| node.is_withheld);
+        let withheld = self.decision.nodes.iter().any(|node| node.is_withheld);
         let update = self.target.update.number;
         (self.status.state, self.status.message) = match gate {
             Gate::Waits(state, message) => (state, message),
@@ -561,7 +555,7 @@ impl Progress<'_, '_> {
 /// nodes that are not well (L-22).
 fn hold(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, observed: &Observed<'_>) {
     let is_idle = matches!(status.state, State::Complete | State::Rejected);
-    let exempt = decision.nodes.values().filter(|node| node.is_exempt).count();
+    let exempt = decision.nodes.iter().filter(|node| node.is_exempt).count();
     let most = scaled(&spec.max_exempt, observed.desired);
     let opens_in = window::opens_in(&spec.windows, observed.now);
     if spec.paused {
@@ -615,7 +609,7 @@ fn exempt_nodes(spec: &Spec, decision: &mut Decision, observed: &Observed<'_>, d
             is_free: !node.may_be_ours(disrupted),
             ..NodeDecision::default()
         };
-        decision.nodes.insert(node.entry, decided);
+        decision.nodes.set(node.entry, decided);
     }
 }
 

@@ -1,9 +1,6 @@
 //! The inputs and the result of a decision about a rollout.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -33,7 +30,7 @@ pub(crate) struct Observed<'a> {
     pub(crate) desired: usize,
     /// How many of these have a pod of the update revision.
     pub(crate) updated: usize,
-    /// How many pods there are of each revision.
+    /// How many pods there are of each revision. Empty if the stable revision is known, which is why they are counted.
     pub(crate) pods: BTreeMap<&'a str, usize>,
     /// What executors measured since the last status.
     pub(crate) measurements: &'a [Measurement],
@@ -48,8 +45,8 @@ pub(crate) struct Decision {
     pub(crate) admitted: Admitted,
     /// Whether pods that run may be replaced now.
     pub(crate) replaces: bool,
-    /// What the decision says about single nodes, by the index of their entries. A node without an entry here is like any other.
-    pub(crate) nodes: BTreeMap<usize, NodeDecision>,
+    /// What the decision says about single nodes.
+    pub(crate) nodes: NodeDecisions,
     /// The stage whose limits apply.
     pub(crate) limits: StageLimits,
     /// How many further nodes may be begun now; `None` without a limit.
@@ -76,8 +73,8 @@ pub(crate) enum Admitted {
     None,
     /// Every node.
     All,
-    /// These nodes, by the index of their entries.
-    Some(BTreeSet<usize>),
+    /// The nodes of these entries.
+    Some(Vec<bool>),
 }
 
 impl Admitted {
@@ -86,7 +83,7 @@ impl Admitted {
         match self {
             Self::None => false,
             Self::All => true,
-            Self::Some(entries) => entries.contains(&entry),
+            Self::Some(entries) => entries.get(entry).copied().unwrap_or_default(),
         }
     }
 }
@@ -104,10 +101,33 @@ pub(crate) struct NodeDecision {
     pub(crate) is_free: bool,
     /// It comes before others.
     pub(crate) is_first: bool,
-    /// The index of its wave in the status.
-    pub(crate) wave: usize,
+    /// The index of its wave in the status; `None` if no rollout is going on.
+    pub(crate) wave: Option<usize>,
     /// The partition withholds it.
     pub(crate) is_withheld: bool,
+}
+
+/// What a decision says about single nodes, by the index of their entries. A node of which nothing is said is like any other.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct NodeDecisions(Vec<NodeDecision>);
+
+impl NodeDecisions {
+    /// What is said about the node of an entry.
+    pub(crate) fn of(&self, entry: usize) -> NodeDecision {
+        self.0.get(entry).copied().unwrap_or_default()
+    }
+
+    /// Says something about the node of an entry.
+    pub(crate) fn set(&mut self, entry: usize, decision: NodeDecision) {
+        if self.0.len() <= entry {
+            self.0.resize(entry + 1, NodeDecision::default());
+        }
+        self.0[entry] = decision;
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &NodeDecision> {
+        self.0.iter()
+    }
 }
 
 /// The limits of a stage, within those of the workload.

@@ -91,17 +91,6 @@ pub struct Spec {
     pub failure_threshold: IntOrString,
     /// onFailure.
     pub on_failure: OnFailure,
-    /// Which fields the object sets that companion mode cannot provide (L-38).
-    pub explicit: Explicit,
-}
-
-/// Fields that are set in the object, not left to their defaults.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Explicit {
-    /// unadmitted: Stable.
-    pub unadmitted: bool,
-    /// onFailure: Rollback.
-    pub rollback: bool,
 }
 
 impl Default for Spec {
@@ -122,7 +111,6 @@ impl Default for Spec {
             max_restarts: None,
             failure_threshold: IntOrString::Int(1),
             on_failure: OnFailure::Rollback,
-            explicit: Explicit::default(),
         }
     }
 }

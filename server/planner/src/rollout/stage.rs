@@ -15,7 +15,7 @@ use crate::{
         nodes::{Health, NodeFacts, in_seconds},
         policy::{Policy, Spec},
         requests::digest,
-        stages::Wave,
+        stages::{Wave, Waves},
         status::{
             Approval, CheckStatus, PendingApproval, RevisionRef, StageState, StageStatus, State, TargetStatus,
         },
@@ -41,18 +41,17 @@ pub(super) struct Context<'p, 'a> {
     pub(super) update: &'p RevisionRef,
     pub(super) nodes: &'p [NodeFacts<'a>],
     pub(super) health: &'p [Health],
-    pub(super) withheld: &'p [bool],
+    pub(super) waves: &'p Waves<'p>,
     pub(super) observed: &'p Observed<'a>,
     /// Whether a stage may begin.
     pub(super) may_begin: bool,
 }
 
 impl Context<'_, '_> {
-    /// The next status of a wave. `gate` is what the waves before it wait for, and gets what this one waits for. `of_stage` are the
-    /// nodes of all waves of its stage.
+    /// The next status of a wave. `gate` is what the waves before it wait for, and gets what this one waits for.
     pub(super) fn advance(
         &self,
-        (wave, of_stage): (&Wave<'_>, &[usize]),
+        wave: &Wave<'_>,
         before: Option<&StageStatus>,
         gate: &mut Gate,
         status: &mut TargetStatus,
@@ -65,7 +64,7 @@ impl Context<'_, '_> {
         }
         let is_empty = wave.nodes.is_empty();
         if !is_empty && !stage.has_begun() {
-            if let Err(waits) = self.begin(wave, of_stage, &mut stage, status, decision) {
+            if let Err(waits) = self.begin(wave, &mut stage, status, decision) {
                 *gate = waits;
                 return stage;
             }
@@ -110,12 +109,15 @@ impl Context<'_, '_> {
                 StageState::Pending
             };
         }
-        let of = |is: &dyn Fn(usize) -> bool| count(wave.nodes.iter().filter(|index| is(**index)).count());
         stage.nodes = count(wave.nodes.len());
-        stage.updated = of(&|index| self.nodes[index].is_updated());
-        stage.available = of(&|index| self.nodes[index].is_available());
-        stage.exempt = of(&|index| self.nodes[index].is_exempt(self.spec));
-        stage.failed = of(&|index| matches!(self.health[index], Health::Failed(_)));
+        (stage.updated, stage.available, stage.exempt, stage.failed) = (0, 0, 0, 0);
+        for index in &wave.nodes {
+            let node = &self.nodes[*index];
+            stage.updated += u32::from(node.is_updated());
+            stage.available += u32::from(node.is_available());
+            stage.exempt += u32::from(node.is_exempt(self.spec));
+            stage.failed += u32::from(matches!(self.health[*index], Health::Failed(_)));
+        }
         stage
     }
 
@@ -147,16 +149,15 @@ impl Context<'_, '_> {
     fn begin(
         &self,
         wave: &Wave<'_>,
-        of_stage: &[usize],
         stage: &mut StageStatus,
         status: &mut TargetStatus,
         decision: &mut Decision,
     ) -> Result<(), Gate> {
-        if wave.nodes.iter().all(|index| self.withheld[*index]) {
+        if wave.nodes.iter().all(|index| self.waves.withheld[*index]) {
             return Err(self.partitioned());
         }
         if wave.stage.is_some_and(|stage| stage.needs_approval) {
-            self.approve(wave, of_stage, status, decision).inspect_err(|_| {
+            self.approve(wave.stage_name, status, decision).inspect_err(|_| {
                 stage.state = StageState::AwaitingApproval;
             })?;
         }
@@ -193,20 +194,21 @@ impl Context<'_, '_> {
         )
     }
 
-    /// Whether the stage of this wave is approved (L-30).
+    /// Whether this stage is approved, with all its waves (L-30). Nodes that join it later are approved with it.
     fn approve(
         &self,
-        wave: &Wave<'_>,
-        of_stage: &[usize],
+        name: &str,
         status: &mut TargetStatus,
         decision: &mut Decision,
     ) -> Result<(), Gate> {
-        let name = wave.stage_name;
         if status.approvals.iter().any(|approval| approval.stage == name) {
             return Ok(());
         }
-        let mut nodes: Vec<&str> = of_stage.iter().map(|index| self.nodes[*index].name).collect();
+        let of_stage = self.waves.list.iter().filter(|wave| wave.stage_name == name);
+        let nodes = of_stage.flat_map(|wave| &wave.nodes);
+        let mut nodes: Vec<&str> = nodes.map(|index| self.nodes[*index].name).collect();
         nodes.sort_unstable();
+        let count = count(nodes.len());
         let digest = digest(
             [self.policy.uid.as_str(), &self.update.hash, name]
                 .into_iter()
@@ -238,8 +240,7 @@ impl Context<'_, '_> {
                 event_type: EventType::Normal,
                 reason: "RolloutAwaitingApproval",
                 message: format!(
-                    "stage {name} with {} nodes waits for an approval: nodewise rollout approve shows what it would do",
-                    of_stage.len()
+                    "stage {name} with {count} nodes waits for an approval: nodewise rollout approve shows what it would do"
                 ),
             });
         } else if let Some(asked) = &asked
@@ -257,7 +258,7 @@ impl Context<'_, '_> {
         }
         status.pending_approval = Some(PendingApproval {
             stage: name.to_owned(),
-            nodes: count(of_stage.len()),
+            nodes: count,
             digest,
             time: known.map_or(Some(self.observed.now), |known| known.time),
             // A request that was there before nobody could know the digest is of an earlier stage or rollout.
@@ -265,7 +266,7 @@ impl Context<'_, '_> {
         });
         Err(Gate::Waits(
             State::AwaitingApproval,
-            format!("stage {name} with {} nodes waits for an approval", of_stage.len()),
+            format!("stage {name} with {count} nodes waits for an approval"),
         ))
     }
 
@@ -277,7 +278,7 @@ impl Context<'_, '_> {
         decision: &mut Decision,
     ) -> Result<(), Gate> {
         let waited_for = || {
-            let nodes = wave.nodes.iter().filter(|index| !self.withheld[**index]);
+            let nodes = wave.nodes.iter().filter(|index| !self.waves.withheld[**index]);
             nodes
                 .map(|index| &self.nodes[*index])
                 .filter(|node| !node.is_exempt(self.spec))
@@ -333,7 +334,7 @@ impl Context<'_, '_> {
             }
             Ok(()) => {}
         }
-        if wave.nodes.iter().any(|index| self.withheld[*index]) {
+        if wave.nodes.iter().any(|index| self.waves.withheld[*index]) {
             return Err(self.partitioned());
         }
         Ok(())

@@ -120,21 +120,25 @@ fn choose(
     nodes: &[NodeFacts<'_>],
 ) -> Vec<usize> {
     let seed = seed(policy, &stage.name);
-    chosen.sort_by_cached_key(|index| {
-        let node = &nodes[*index];
-        (
-            !node.is_updated(),
-            !node.is_ready(),
-            Reverse(score(seed, node.name)),
-            node.name,
-        )
-    });
-    let Some(key) = &stage.spread_by else {
-        return chosen.split_off(most.min(chosen.len()));
+    let rank = |index: usize| {
+        let node = &nodes[index];
+        let is_last = (!node.is_updated(), !node.is_ready());
+        (is_last, Reverse(score(seed, node.name)), node.name, index)
     };
+    let mut ranked: Vec<_> = chosen.drain(..).map(rank).collect();
+    let most = most.min(ranked.len());
+    let Some(key) = &stage.spread_by else {
+        if most < ranked.len() {
+            ranked.select_nth_unstable(most);
+        }
+        let mut indices = ranked.into_iter().map(|(.., index)| index);
+        chosen.extend(indices.by_ref().take(most));
+        return indices.collect();
+    };
+    ranked.sort_unstable();
     // Candidates by value, the best one last.
     let mut groups: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
-    for index in chosen.drain(..).rev() {
+    for (.., index) in ranked.into_iter().rev() {
         groups
             .entry(nodes[index].labels.get(key))
             .or_default()

@@ -227,20 +227,14 @@ impl World {
         self.decide();
         let (admitted, replaces) = (self.last.admitted.clone(), self.last.replaces);
         let back = self.state() == State::RollingBack;
-        let exempt: Vec<_> = self
-            .last
-            .nodes
-            .iter()
-            .filter(|(_, node)| node.is_exempt)
-            .map(|(index, _)| *index)
-            .collect();
+        let decided = std::mem::take(&mut self.last.nodes);
         let mut left = 2;
         for (index, node) in self.nodes.iter_mut().enumerate() {
             let to = if back { "old" } else { self.update };
             let is_candidate = if back {
                 node.pod == Some(self.update)
             } else {
-                node.pod.is_some_and(|hash| hash != to) && admitted.has(index) && !exempt.contains(&index)
+                node.pod.is_some_and(|hash| hash != to) && admitted.has(index) && !decided.of(index).is_exempt
             };
             if replaces && left > 0 && is_candidate {
                 left -= 1;
@@ -549,7 +543,7 @@ fn l_20_l_21_what_counts_is_whether_the_node_was_ready_before_it_got_the_revisio
         (node.not_ready_since, node.pod, node.pod_created) = (Some(at(since)), pod, at(created));
         node.available_since = (pod == Some("old")).then_some(at(created));
         world.decide();
-        let decided = world.last.nodes[&3];
+        let decided = world.last.nodes.of(3);
         assert_eq!(
             (decided.is_exempt, decided.is_free),
             (exempt, free),
@@ -562,7 +556,7 @@ fn l_20_l_21_what_counts_is_whether_the_node_was_ready_before_it_got_the_revisio
     });
     world.node("n3").not_ready_since = Some(at(-100));
     world.decide();
-    assert!(!world.last.nodes[&3].is_exempt);
+    assert!(!world.last.nodes.of(3).is_exempt);
 }
 
 #[test]
@@ -606,7 +600,7 @@ fn l_23_nodes_in_maintenance_are_exempt_or_first() {
         });
         world.node("n7").in_maintenance = true;
         world.decide();
-        let decided = world.last.nodes[&7];
+        let decided = world.last.nodes.of(7);
         assert_eq!((decided.is_exempt, decided.is_first), (exempt, first), "{rule:?}");
     }
 }

@@ -17,23 +17,15 @@ use crate::{
     },
 };
 
-/// The most workloads of a status. Of more, those that were written last stay.
+/// The most workloads of a status. Rollouts of more are held.
 const MOST_TARGETS: usize = 100;
+/// Why a policy cannot be used for a further workload.
+pub(crate) const FULL: &str = "the policy's status has 100 DaemonSets, and has no place for more, so nothing is updated; divide the \
+    DaemonSets among several policies";
 /// The longest text of a status, in bytes. The CRD has the same limit.
 const MOST_TEXT: usize = 1_024;
 /// How often counts alone are written. Every pod changes them, and a write per pod would double the cost of a rollout.
 const COUNTS_EVERY: Duration = Duration::from_secs(2);
-
-/// What the policy is for a workload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Acceptance {
-    /// It counts.
-    Accepted,
-    /// It counts, but for what this mode cannot do; the message names it (L-38).
-    Limited(String),
-    /// It cannot be used (L-2).
-    Invalid(String),
-}
 
 /// A write of a policy's status.
 #[derive(Debug, Clone, PartialEq)]
@@ -53,10 +45,6 @@ pub(crate) fn conflict(
     why: String,
     now: Timestamp,
 ) -> StatusWrite {
-    let acceptance = match &policy.spec {
-        Ok(_) => Acceptance::Accepted,
-        Err(why) => Acceptance::Invalid(why.clone()),
-    };
     let target = TargetStatus {
         name: name.to_owned(),
         uid: uid.to_owned(),
@@ -65,13 +53,18 @@ pub(crate) fn conflict(
         last_update_time: Some(now),
         ..policy.status.target(name, uid).cloned().unwrap_or_default()
     };
-    status(policy, &acceptance, target, &[], now)
+    status(policy, &[], target, &[], now)
 }
 
-/// The write of the status of a policy, after `target` was decided.
+/// Whether the status of a policy has no room for the entry of this workload.
+pub(crate) fn is_full(policy: &Policy, (name, uid): (&str, &str)) -> bool {
+    policy.status.targets.len() >= MOST_TARGETS && policy.status.target(name, uid).is_none()
+}
+
+/// The write of the status of a policy, after `target` was decided. `limited` is what the policy asks for and this mode cannot do.
 pub(crate) fn status(
     policy: &Policy,
-    acceptance: &Acceptance,
+    limited: &[&str],
     mut target: TargetStatus,
     events: &[RolloutEvent],
     now: Timestamp,
@@ -93,11 +86,7 @@ pub(crate) fn status(
         next.targets.retain(|target| names.contains(&target.name));
     }
     next.targets.sort_by(|a, b| a.name.cmp(&b.name));
-    while next.targets.len() > MOST_TARGETS {
-        let oldest = (0..next.targets.len()).min_by_key(|index| next.targets[*index].last_update_time);
-        next.targets.remove(oldest.unwrap_or_default());
-    }
-    next.conditions = conditions(policy, acceptance, &next.targets, now);
+    next.conditions = conditions(policy, limited, &next.targets, now);
     next.summary = summary(&next.targets);
     if same(&next, &policy.status) {
         return StatusWrite::No;
@@ -196,18 +185,11 @@ fn summary(targets: &[TargetStatus]) -> Option<Summary> {
 
 fn conditions(
     policy: &Policy,
-    acceptance: &Acceptance,
+    limited: &[&str],
     targets: &[TargetStatus],
     now: Timestamp,
 ) -> Vec<Condition> {
-    let conflict = targets.iter().find(|target| target.state == State::Conflict);
-    let accepted = match (acceptance, conflict) {
-        (Acceptance::Invalid(why), _) => ("False", "Invalid", why.clone()),
-        (_, Some(conflict)) => ("False", "Conflict", conflict.message.clone()),
-        (Acceptance::Accepted, None) => ("True", "Accepted", "the policy is in force".to_owned()),
-        (Acceptance::Limited(what), None) => ("True", "Limited", what.clone()),
-    };
-    let mut conditions = vec![("Accepted", accepted)];
+    let mut conditions = vec![("Accepted", accepted(policy, limited, targets))];
     let targets = in_force(targets);
     if let Some(worst) = targets.iter().max_by_key(|target| target.state) {
         let message = match targets.as_slice() {
@@ -236,6 +218,29 @@ fn conditions(
         }
     };
     conditions.into_iter().map(condition).collect()
+}
+
+/// Whether the policy counts, and does what it says, for all its workloads. Plans of different workloads must agree on it: otherwise
+/// each would undo what the other wrote.
+fn accepted(
+    policy: &Policy,
+    limited: &[&str],
+    targets: &[TargetStatus],
+) -> (&'static str, &'static str, String) {
+    let first = |state| targets.iter().find(|target| target.state == state);
+    if let Err(why) = &policy.spec {
+        ("False", "Invalid", why.clone())
+    } else if let Some(invalid) = first(State::Invalid) {
+        ("False", "Invalid", format!("{}: {}", invalid.name, invalid.message))
+    } else if let Some(conflict) = first(State::Conflict) {
+        ("False", "Conflict", conflict.message.clone())
+    } else if limited.is_empty() {
+        ("True", "Accepted", "the policy is in force".to_owned())
+    } else {
+        let limited = limited.join(", no ");
+        let why = "beside another controller, which creates every pod from the present template, there is no";
+        ("True", "Limited", format!("{why} {limited}"))
+    }
 }
 
 /// Whether a rollout goes on by itself: `Unknown` if it waits for a person.

@@ -7,7 +7,7 @@ use nodewise_planner::{
     report::OutcomeResult,
     rollout::{
         Disruption, OnFailure, Pace, Policy, Requests, Spec, Stage, Targets, Unadmitted,
-        status::{PolicyStatus, State},
+        status::{PolicyStatus, State, TargetStatus},
     },
     snapshot::{BlockedEviction, IntOrString, Labels, Pod, PodPhase, Scope, Selector, Target},
 };
@@ -663,7 +663,6 @@ fn l_38_beside_another_controller_a_policy_takes_the_place_of_the_annotations() 
     let mut policy = canary_first(2);
     if let Ok(spec) = &mut policy.spec {
         spec.on_failure = OnFailure::Rollback;
-        spec.explicit.rollback = true;
         spec.progress_deadline = Duration::from_secs(30);
     }
     let mut cluster = changed(6, policy).on_delete();
@@ -704,6 +703,79 @@ fn l_38_beside_another_controller_a_policy_takes_the_place_of_the_annotations() 
         cluster.now += Duration::from_secs(5);
     }
     assert_eq!(state(&cluster), State::Rejected);
+}
+
+// The other controller rolls it out at once, whatever the policy says. Somebody has to be told.
+#[test]
+fn l_38_beside_another_controller_a_policy_has_no_say_over_rolling_updates() {
+    let mut cluster = changed(6, canary_first(2));
+    cluster.options.scope = Scope::Rollouts;
+    let plan = cluster.plan();
+    let kinds: Vec<_> = plan.phases.iter().map(|phase| phase.kind).collect();
+    assert_eq!(kinds, [PhaseKind::RolloutPolicies]);
+    cluster.apply(&plan);
+    let status = &cluster.ds.rollout.policies[0].status;
+    let accepted = &status.conditions[0];
+    assert_eq!(
+        [&*accepted.r#type, &*accepted.status, &*accepted.reason],
+        ["Accepted", "False", "Invalid"]
+    );
+    assert!(accepted.message.contains("foo: spec.updateStrategy.type is RollingUpdate"));
+    assert!(status.targets[0].stable_revision.is_some(), "it is not forgotten");
+    assert_eq!(cluster.plan().verdict, Verdict::Noop);
+}
+
+// L-2: a status that has no place for the workload cannot remember its rollout, so there is none.
+#[test]
+fn a_policy_holds_the_workloads_for_which_its_status_has_no_place() {
+    let mut policy = canary_first(2);
+    policy.targets = Some(Targets::Selector(Selector::default()));
+    let mut cluster = changed(6, policy);
+    let status = &mut cluster.ds.rollout.policies[0].status;
+    let ours = status.targets[0].clone();
+    status.targets = (0..100)
+        .map(|number| TargetStatus {
+            name: format!("other-{number}"),
+            uid: format!("other-{number}"),
+            ..TargetStatus::default()
+        })
+        .collect();
+    let plan = cluster.plan();
+    let kinds: Vec<_> = plan.phases.iter().map(|phase| phase.kind).collect();
+    assert!(!kinds.contains(&PhaseKind::Deletes) && !kinds.contains(&PhaseKind::RolloutPolicies));
+    let event = plan.phases.iter().find(|phase| phase.kind == PhaseKind::Events);
+    let event = &event.expect("an Event").batches[0].actions[0].kind;
+    let ActionKind::EmitEvent { reason, message, .. } = event else {
+        panic!("{event:?}")
+    };
+    assert_eq!(*reason, "RolloutHeld");
+    assert!(message.contains("has 100 DaemonSets"), "{message}");
+    // As soon as an entry is dropped there is a place.
+    cluster.ds.rollout.policies[0].status.targets[7] = ours;
+    run(&mut cluster, 4);
+    assert_eq!(of_each(&cluster), [4, 2]);
+}
+
+// Plans of different workloads must agree on what a policy's status says about all of them.
+#[test]
+fn an_unusable_target_is_named_whichever_workload_is_planned() {
+    let mut cluster = running(3, canary_first(1));
+    let policy = &mut cluster.ds.rollout.policies[0];
+    policy.targets = Some(Targets::Selector(Selector::default()));
+    policy.status.targets.push(TargetStatus {
+        name: "other".to_owned(),
+        uid: "other".to_owned(),
+        state: State::Invalid,
+        message: "it has too many zones".to_owned(),
+        ..TargetStatus::default()
+    });
+    cluster.sync();
+    let accepted = &cluster.ds.rollout.policies[0].status.conditions[0];
+    assert_eq!(
+        (&*accepted.status, &*accepted.message),
+        ("False", "other: it has too many zones")
+    );
+    assert_eq!(cluster.plan().verdict, Verdict::Noop);
 }
 
 // L-34: another executor, or the same one after a restart, goes on where the last one was: all that it needs is in the objects.

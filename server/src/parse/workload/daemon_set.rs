@@ -33,6 +33,8 @@ use crate::{limits::Limits, refusal::Refusal};
 
 /// The most policies, measurements and hosts of a request.
 const MOST_POLICIES: usize = 100;
+/// The most entries of a policy's status that may be of deleted DaemonSets.
+const MOST_DELETED_TARGETS: usize = 1_000;
 const MOST_MEASUREMENTS: usize = 1_000;
 const MOST_HOSTS: usize = 100;
 
@@ -102,6 +104,15 @@ pub(super) fn read(
         ("analysis_hosts", message.analysis_hosts.len(), MOST_HOSTS),
     ] {
         Context::bound(&parent.field(field), count, most)?;
+    }
+    let at_policies = parent.field("rollout_policies");
+    for (index, policy) in message.rollout_policies.iter().enumerate() {
+        let at = at_policies.index(index);
+        Context::bound(
+            &at.field("deleted_target_uids"),
+            policy.deleted_target_uids.len(),
+            MOST_DELETED_TARGETS,
+        )?;
     }
     Ok(daemon_set(message, parent, &mut context.problems))
 }

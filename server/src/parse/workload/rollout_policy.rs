@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use nodewise_api as api;
 use nodewise_planner::{
     rollout::{
-        Disruption, Explicit, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage,
+        Disruption, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage,
         Targets, Unadmitted, Window,
         analysis::{Check, Condition, When},
         measurement::Provider,
@@ -89,12 +89,16 @@ pub(super) fn read(
         requests: requests(&meta.annotations.unwrap_or_default()),
         targets: only.and_then(|only| targets(only).ok()),
         spec,
-        // A status that cannot be read is as good as lost, which costs time only (L-35).
-        status: object
-            .status
-            .and_then(|status| serde_json::from_str::<PolicyStatus>(status.get()).ok())
-            .unwrap_or_default(),
+        status: status(object.status, &message.deleted_target_uids),
     })
+}
+
+/// Reads a status, without the entries of deleted workloads. One that cannot be read is as good as lost, which costs time only (L-35).
+fn status(text: Option<&RawValue>, deleted: &[String]) -> PolicyStatus {
+    let read = text.and_then(|text| serde_json::from_str::<PolicyStatus>(text.get()).ok());
+    let mut status = read.unwrap_or_default();
+    status.targets.retain(|target| !deleted.contains(&target.uid));
+    status
 }
 
 fn requests(annotations: &std::collections::BTreeMap<String, String>) -> Requests {
@@ -197,10 +201,6 @@ fn spec(spec: api::RolloutPolicySpec, hosts: &[String]) -> Result<Spec, String> 
             api::Maintenance::Exempt => InMaintenance::Exempt,
             api::Maintenance::First => InMaintenance::First,
             api::Maintenance::Count => InMaintenance::Count,
-        },
-        explicit: Explicit {
-            unadmitted: spec.unadmitted == Some(api::Unadmitted::Stable),
-            rollback: spec.on_failure == Some(api::OnFailure::Rollback),
         },
         unadmitted: match spec.unadmitted.unwrap_or_default() {
             api::Unadmitted::Stable => Unadmitted::Stable,
@@ -415,7 +415,9 @@ mod tests {
             "metadata": {"name": "agents", "namespace": "ns", "uid": "u", "resourceVersion": "7", "generation": 2,
                 "creationTimestamp": "2026-11-27T10:00:00Z", "annotations": {"nodewise.dev/approve": "abc"}},
             "spec": spec,
-            "status": {"observedGeneration": 1, "targets": [{"name": "agent", "uid": "a", "state": "Soaking", "desired": 3}]},
+            "status": {"observedGeneration": 1, "targets": [
+                {"name": "gone", "uid": "deleted"}, {"name": "agent", "uid": "a", "state": "Soaking", "desired": 3},
+            ]},
         });
         read_object(&object).expect("a policy")
     }
@@ -423,6 +425,7 @@ mod tests {
     fn read_object(object: &Value) -> Option<Policy> {
         let message = v1::RolloutPolicy {
             object: object.to_string().into(),
+            deleted_target_uids: vec!["deleted".to_owned()],
         };
         let hosts = ["prometheus:9090".to_owned(), "hooks".to_owned()];
         let mut problems = Problems::default();
@@ -467,19 +470,12 @@ mod tests {
             (Order::OldestPod, Disruption::Evict, OnFailure::Pause)
         );
         assert_eq!((spec.windows.len(), spec.max_restarts), (1, Some(3)));
-        assert_eq!(spec.explicit, Explicit::default());
     }
 
     #[test]
     fn a_policy_with_nothing_but_targets_has_the_defaults() {
         let read = policy(&json!({"targets": {"names": ["agent"]}}));
         assert_eq!(read.spec, Ok(Spec::default()));
-        let explicit =
-            policy(&json!({"targets": {"names": ["a"]}, "onFailure": "Rollback", "unadmitted": "Stable"}));
-        let Ok(Spec { explicit, .. }) = explicit.spec else {
-            panic!("a spec")
-        };
-        assert!(explicit.rollback && explicit.unadmitted);
     }
 
     // L-2, L-32: the field, what was found, and what would be right. The targets count as far as they can be read.

@@ -508,16 +508,24 @@ class RolloutPolicy(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     OBJECT_FIELD_NUMBER: builtins.int
+    DELETED_TARGET_UIDS_FIELD_NUMBER: builtins.int
     object: builtins.bytes
     """The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
     policy then holds the rollouts of its targets, and its status says why.
     """
+    @property
+    def deleted_target_uids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The uids of entries of `status.targets` whose DaemonSet does not exist any more. The next status of the policy leaves them out. At
+        most 1,000.
+        """
+
     def __init__(
         self,
         *,
         object: builtins.bytes = ...,
+        deleted_target_uids: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["object", b"object"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["deleted_target_uids", b"deleted_target_uids", "object", b"object"]) -> None: ...
 
 global___RolloutPolicy = RolloutPolicy
 
@@ -902,7 +910,6 @@ class Node(google.protobuf.message.Message):
     UNSCHEDULABLE_FIELD_NUMBER: builtins.int
     READY_FIELD_NUMBER: builtins.int
     READY_TRANSITION_TIME_FIELD_NUMBER: builtins.int
-    CREATION_TIME_FIELD_NUMBER: builtins.int
     MAINTENANCE_IN_PROGRESS_FIELD_NUMBER: builtins.int
     name: builtins.str
     """metadata.name. Required. Unique in the snapshot."""
@@ -924,11 +931,7 @@ class Node(google.protobuf.message.Message):
 
     @property
     def ready_transition_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as are the fields below."""
-
-    @property
-    def creation_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
-        """metadata.creationTimestamp."""
+        """lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as is the field below."""
 
     def __init__(
         self,
@@ -940,11 +943,10 @@ class Node(google.protobuf.message.Message):
         unschedulable: builtins.bool = ...,
         ready: global___ConditionStatus.ValueType = ...,
         ready_transition_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
-        creation_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         maintenance_in_progress: builtins.bool = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["creation_time", b"creation_time", "ready_transition_time", b"ready_transition_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["creation_time", b"creation_time", "labels", b"labels", "maintenance_in_progress", b"maintenance_in_progress", "name", b"name", "ready", b"ready", "ready_transition_time", b"ready_transition_time", "taints", b"taints", "uid", b"uid", "unschedulable", b"unschedulable"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["ready_transition_time", b"ready_transition_time"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["labels", b"labels", "maintenance_in_progress", b"maintenance_in_progress", "name", b"name", "ready", b"ready", "ready_transition_time", b"ready_transition_time", "taints", b"taints", "uid", b"uid", "unschedulable", b"unschedulable"]) -> None: ...
 
 global___Node = Node
 

@@ -704,7 +704,6 @@ fn any_node() -> impl Strategy<Value = Node> {
         unschedulable: false,
         ready: None,
         ready_since: None,
-        created: None,
         in_maintenance: false,
     })
 }

@@ -373,9 +373,7 @@ impl World {
                 self.cluster.pods.retain(|pod| pod.target.node() != Some(&name));
             }
             (NodeFate::Back, None) => {
-                let mut back = new_node(index);
-                back.created = Some(now);
-                self.cluster.nodes.push(back);
+                self.cluster.nodes.push(new_node(index));
             }
             (NodeFate::Cordoned, Some(position)) => self.cluster.nodes[position].unschedulable = true,
             (NodeFate::Ready | NodeFate::NotReady, Some(position)) => {
@@ -445,7 +443,6 @@ fn new_node(index: usize) -> nodewise_planner::snapshot::Node {
     ];
     let mut node = node(&name, &[]);
     node.labels = Labels::new(labels.map(|(key, value)| (key.to_owned(), value)).to_vec());
-    node.created = Some(at(0));
     node
 }
 

@@ -258,7 +258,6 @@ pub(super) fn read_node(object: &Value) -> Node {
         unschedulable: false,
         ready: Some(pod::is_ready(object)),
         ready_since: None,
-        created: None,
         in_maintenance: false,
     }
 }

@@ -387,7 +387,6 @@ pub(crate) fn node(name: &str, taints: &[&str]) -> Node {
         unschedulable: false,
         ready: Some(true),
         ready_since: None,
-        created: None,
         in_maintenance: false,
     }
 }
