@@ -19,6 +19,7 @@ import (
 	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
 	"nodewise.dev/clients/go/served"
 )
 
@@ -111,6 +112,40 @@ func TestAPlanThatIgnoresAPolicyIsRefused(t *testing.T) {
 	r.addPolicy("p", "7", ofAgent)
 	if err := r.Reconcile(t.Context(), key); !errors.Is(err, ErrPlanRefused) || !strings.Contains(err.Error(), "does not confirm each RolloutPolicy") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// L-44: nothing is rolled out by a service that is too old for policies, and people are told. What is remembered is not the cause.
+func TestAServiceThatIsTooOldForPoliciesIsNoFaultOfTheRequest(t *testing.T) {
+	remembered := &nodewisev1.FailedPodBackoff{NodeName: "n1"}
+	planner := &scripted{plan: func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		plan := noopPlan(request)
+		plan.State.FailedPodBackoffs = []*nodewisev1.FailedPodBackoff{remembered}
+		return plan, nil
+	}}
+	r := newRig(t, planner)
+	r.addNodes("n1")
+	r.apply("agent:1")
+	r.addPolicy("p", "7", ofAgent)
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	old := &planclient.UnsupportedFeatureError{Feature: "RolloutPolicies", Reason: "its version does not know RolloutPolicies; upgrade it"}
+	planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return nil, old }
+	err := r.Reconcile(t.Context(), key)
+	const want = "reconciling DaemonSet ns/agent: the planning service is too old: its version does not know RolloutPolicies; upgrade it"
+	if errors.Is(err, ErrNotYet) || !isRefusal(err) || err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	if len(r.cluster.writes) > 0 {
+		t.Errorf("wrote %v", r.cluster.writes)
+	}
+	if events := r.cluster.events; len(events) != 1 || !strings.Contains(fmt.Sprint(events[0]), "ServiceTooOld") ||
+		!strings.Contains(fmt.Sprint(events[0]), "upgrade it") {
+		t.Errorf("emitted %v", events)
+	}
+	if held := r.state.holdings.Get(key, "d1").GetFailedPodBackoffs(); len(held) != 1 || held[0].GetNodeName() != "n1" {
+		t.Errorf("remembers %v", held)
 	}
 }
 

@@ -406,7 +406,11 @@ func (r *controller) plan(
 // reconcile.
 func (r *controller) dropAfterRefusal(ctx context.Context, workload *cluster.Workload, err error) error {
 	var refused *planclient.RefusedError
-	if !errors.As(err, &refused) {
+	switch {
+	case isTooOld(err):
+		// The request is not the cause.
+		return r.tellTooOld(ctx, workload, err)
+	case !errors.As(err, &refused):
 		return err
 	}
 	isOfAnotherField := status.Code(err) == codes.InvalidArgument && !strings.Contains(refused.Reason, "snapshot.state")

@@ -950,6 +950,23 @@ async def test_what_is_refused_for_another_field_leaves_the_state() -> None:
     assert sent == [[], [backoff], [backoff]]
 
 
+# L-44: nothing is rolled out by a service that is too old, and people are told. What is remembered is not the cause.
+async def test_a_service_that_is_too_old_is_no_fault_of_the_request() -> None:
+    backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=1))
+    old = RefusedError("it is too old:\nupgrade it", grpc.StatusCode.UNIMPLEMENTED, lacks="RolloutPolicies")
+    rig = Rig(plan(state=v1.ReconcileState(failed_pod_backoffs=[backoff])), old, NOOP)
+    assert isinstance(await rig.reconcile(), Settled)
+    calls = list(rig.actuator.calls)
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert ending.refused, "it is tried again as often as it takes"
+    assert rig.actuator.calls == calls, "nothing is written"
+    (event,) = rig.actuator.events
+    assert (event.type, event.reason, event.message) == ("Warning", "ServiceTooOld", "it is too old:\\nupgrade it")
+    assert isinstance(await rig.reconcile(), Settled)
+    assert list(rig.service.requests[-1].snapshot.state.failed_pod_backoffs) == [backoff]
+
+
 # Unmet expectations are the executor's own observations. Without them there could be two pods on a node.
 @pytest.mark.parametrize("at", [5, NOW - 300, NOW, NOW + 1, -(10**12), 10**12])
 async def test_what_is_expected_outlives_a_refusal(at: int) -> None:
