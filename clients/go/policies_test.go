@@ -303,7 +303,7 @@ func (m *scriptedMeasurer) counts() (asked, ended int) {
 	return len(m.asked), m.ended
 }
 
-const withCheck = `{"targets":{"names":["agent"]},"stages":[{"name":"s","analysis":[{"name":"c","webhook":{"url":"https://checks"}}]}]}`
+const withCheck = `{"targets":{"names":["agent"]},"stages":[{"name":"s","analysis":[{"name":"c","interval":"1m30s","webhook":{"url":"https://checks"}}]}]}`
 
 // measuring asks for a measurement, and writes the status before if that has a version.
 func measuring(version string) func(*nodewisev1.PlanRequest) *nodewisev1.Plan {
@@ -390,6 +390,40 @@ func TestAMeasurementHasTheStatusThatWasJustWritten(t *testing.T) {
 	measurer.values <- "1"
 	if status := string(measurer.asked[0].Status); status != `{"name":"agent","state":"New"}` {
 		t.Errorf("the status is %s", status)
+	}
+	if interval := measurer.asked[0].Interval; interval != 90*time.Second {
+		t.Errorf("the interval is %s", interval)
+	}
+}
+
+// The name of a wave begins with that of its stage. Without an interval it is a minute.
+func TestTheIntervalIsThatOfTheCheck(t *testing.T) {
+	const policy = `{"spec":{"stages":[7,{"name":"canary","analysis":[{"name":"errors","interval":"5s"},{"name":"others"},{"name":"odd","interval":"x"}]},
+		{"name":"zones","groupBy":"zone","analysis":[{"name":"errors","interval":"1h1m7s"},{"name":"none","interval":""}]}]}}`
+	for _, test := range []struct {
+		policy, stage, check string
+		want                 time.Duration
+	}{
+		{policy, "canary", "errors", 5 * time.Second}, {policy, "zones/a", "errors", time.Hour + 67*time.Second},
+		{policy, "canary", "others", time.Minute}, {policy, "canaryx", "errors", time.Minute}, {policy, "canary", "odd", time.Minute},
+		{policy, "zones/a", "none", time.Minute}, {"{", "canary", "errors", time.Minute},
+	} {
+		if got := intervalOf([]byte(test.policy), &nodewisev1.MeasurementId{Stage: test.stage, Check: test.check}); got != test.want {
+			t.Errorf("%s %s: got %s, want %s", test.stage, test.check, got, test.want)
+		}
+	}
+}
+
+// A value that the service does not take is an error, also if a measurer of the program returns it.
+func TestALongValueIsAnError(t *testing.T) {
+	for _, test := range []struct {
+		bytes int
+		want  string
+	}{{64 << 10, ""}, {64<<10 + 1, "the value has 65537 bytes, and 65536 are allowed"}} {
+		value := &nodewisev1.Measurement{Result: &nodewisev1.Measurement_Value{Value: strings.Repeat("1", test.bytes)}}
+		if got := resultOf(value, nil).GetError(); got != test.want {
+			t.Errorf("%d bytes: got %q", test.bytes, got)
+		}
 	}
 }
 
