@@ -501,3 +501,49 @@ func TestPoliciesMayBeInstalledAtAnyTime(t *testing.T) {
 		testkit.Eventually(t, "the policy is gone", func() bool { return !hasPolicy() && ready() })
 	}
 }
+
+// L-2: policies of a version that the program does not know hold the workloads, whether there were none before or others, until the program can read
+// them or they are gone.
+func TestPoliciesOfAnotherVersionHoldTheWorkloads(t *testing.T) {
+	apiserver := testkit.NewCluster(t)
+	apiserver.Put(t, "daemonsets", `{"metadata":{"namespace":"ns","name":"agent","uid":"d1"},"spec":{}}`)
+	planner := &scripted{plan: func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		plan := &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_NOOP, State: &nodewisev1.ReconcileState{}}
+		if len(sentPolicies(request)) > 0 {
+			plan.RolloutPolicyUids = []string{"uid-p"}
+		}
+		return plan, nil
+	}}
+	reconciler, err := New(apiserver.Config(), planner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reconciler.discovery = 10 * time.Millisecond
+	if err := reconciler.Start(t.Context(), &queueInMemory{delays: map[types.NamespacedName]time.Duration{}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := reconciler.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const reason = "rolloutpolicies are not served as nodewise.dev/v1alpha1, but as nodewise.dev/v1beta1: this program does not know that version; upgrade it"
+	isHeld := func() bool {
+		err := reconciler.Reconcile(t.Context(), key)
+		return err != nil && strings.Contains(err.Error(), "nothing is rolled out without knowing the rolloutpolicies: "+reason)
+	}
+	isReady := func() bool {
+		err := reconciler.Ready(nil)
+		return err == nil || !strings.Contains(err.Error(), reason)
+	}
+	for _, before := range []string{"", "v1alpha1"} {
+		apiserver.InstallAs(t, before)
+		testkit.Eventually(t, "it goes on", func() bool { return reconciler.Reconcile(t.Context(), key) == nil && isReady() })
+		apiserver.InstallAs(t, "v1beta1")
+		testkit.Eventually(t, "it is held", func() bool { return isHeld() && !isReady() })
+		asked := len(planner.asked)
+		if !isHeld() || len(planner.asked) != asked {
+			t.Error("it was planned for")
+		}
+	}
+	apiserver.InstallAs(t, "")
+	testkit.Eventually(t, "it goes on", func() bool { return reconciler.Reconcile(t.Context(), key) == nil && isReady() })
+}

@@ -289,6 +289,11 @@ func (r *controller) admit(key types.NamespacedName, live *liveObjects) (*cluste
 		s.forget(key)
 		return nil, nil
 	}
+	for _, resource := range r.kind.Inputs {
+		if unknown := s.store.Unknown(resource); unknown != "" {
+			return nil, &failure{reason: fmt.Errorf("nothing is rolled out without knowing the %s: %s", resource, unknown)}
+		}
+	}
 	if s.store.Relisting() {
 		return nil, fmt.Errorf("%w: etcd was restored, and %v not listed since", errBehind, s.store.Unsynced())
 	}

@@ -16,7 +16,7 @@ from nodewise.kinds import ObjectKey, Resource
 from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, pages, watch
 from nodewise.kube.client import Answer
 from nodewise.objects import Node, Pod, Revision, Workload
-from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Store
+from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Store, Unknown
 
 from .objects import compact, deep
 from .polling import eventually
@@ -234,7 +234,7 @@ class Shown(list[Event]):
             for event in self
             if (
                 event.resource is resource
-                if isinstance(event, Listed | Bookmark)
+                if isinstance(event, Listed | Unknown | Bookmark)
                 else not isinstance(event, RevisionPage) and isinstance(event.object, kinds[resource])
             )
         ]
