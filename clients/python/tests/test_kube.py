@@ -564,8 +564,9 @@ async def test_a_namespace_is_followed_alone(apiserver: tuple[Apiserver, KubeCli
     server, client = apiserver
     server.script["GET /apis/apps/v1/namespaces/ns/daemonsets"] = [page(None), lines()]
     async with Watches(client, lambda _: None, namespace="ns"):
-        await eventually(lambda: len({path for _, path, _, _ in server.requests}) >= 5, "all lists")
+        await eventually(lambda: len({path for _, path, _, _ in server.requests}) >= 6, "all lists")
     assert {path for _, path, _, _ in server.requests} == {
+        "/apis/nodewise.dev",
         "/apis/nodewise.dev/v1alpha1",
         "/apis/apps/v1/namespaces/ns/daemonsets",
         "/api/v1/namespaces/ns/pods",
