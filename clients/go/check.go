@@ -147,10 +147,25 @@ func (r *controller) refuse(ctx context.Context, workload *cluster.Workload, ref
 	return &failure{reason: refusedPlan{refused}}
 }
 
-// isRefusal reports whether the service refused the request, or its plan was refused, and nothing was written.
+// tellTooOld returns the error of a reconcile for which no replica of the service knows what the snapshot needs. It emits an Event: nothing is rolled
+// out until somebody upgrades the service (L-44).
+func (r *controller) tellTooOld(ctx context.Context, workload *cluster.Workload, err error) error {
+	r.writer.Emit(ctx, write.Event{
+		Workload: workload.Reference(), Type: "Warning", Reason: "ServiceTooOld", Message: brief.Text(err.Error()),
+	})
+	return &failure{reason: err}
+}
+
+// isTooOld reports whether no replica of the service knows what the snapshot needs.
+func isTooOld(err error) bool {
+	var old *planclient.UnsupportedFeatureError
+	return errors.As(err, &old)
+}
+
+// isRefusal reports whether the service refused the request or is too old for it, or its plan was refused, and nothing was written.
 func isRefusal(err error) bool {
 	var refused *planclient.RefusedError
-	return errors.Is(err, ErrPlanRefused) || errors.As(err, &refused) && isReported(err)
+	return errors.Is(err, ErrPlanRefused) || isTooOld(err) || errors.As(err, &refused) && isReported(err)
 }
 
 // refusedPlan is a violation that errors.Is finds as [ErrPlanRefused].

@@ -64,6 +64,6 @@ func isConflict(plan *nodewisev1.Plan, applied *apply.Applied) bool {
 // measure starts a measurement of a plan.
 func (r *controller) measure(planned *planned, measure *nodewisev1.Measure) {
 	r.measurements.start(planned.workload, &analysis.Request{
-		Measure: measure, Workload: planned.workload.Reference(), Status: statusFor(planned, measure),
+		Measure: measure, Workload: planned.workload.Reference(), Status: statusFor(planned, measure), Interval: intervalFor(planned, measure),
 	})
 }

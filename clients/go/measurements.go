@@ -128,6 +128,9 @@ func resultOf(result *nodewisev1.Measurement, err error) *nodewisev1.Measurement
 	if err == nil && result.GetResult() == nil {
 		err = errors.New("the measurer returned no result")
 	}
+	if err == nil {
+		err = analysis.CheckValue(result.GetValue())
+	}
 	if err != nil {
 		return &nodewisev1.Measurement{Result: &nodewisev1.Measurement_Error{Error: brief.Text(err.Error())}}
 	}

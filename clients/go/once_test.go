@@ -90,3 +90,19 @@ func TestPlansOnceSayWhatIsMissing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// L-2: a plan without the policies that cannot be read would be wrong.
+func TestPlansOnceNeedThePolicies(t *testing.T) {
+	apiserver := testkit.NewCluster(t)
+	apiserver.Put(t, "daemonsets", `{"metadata":{"namespace":"ns","name":"agent","uid":"d1"},"spec":{}}`)
+	apiserver.InstallAs(t, "v1beta1")
+	planner := &scripted{plan: noop}
+	_, err := PlanOnce(t.Context(), apiserver.Config(), planner, "ns", "agent")
+	if err == nil || !strings.Contains(err.Error(), "but as nodewise.dev/v1beta1") || len(planner.asked) > 0 {
+		t.Errorf("got %v", err)
+	}
+	apiserver.InstallAs(t, "")
+	if _, err := PlanOnce(t.Context(), apiserver.Config(), planner, "ns", "agent"); err != nil {
+		t.Errorf("without policies: %v", err)
+	}
+}

@@ -2,6 +2,7 @@ package nodewise
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +17,8 @@ import (
 )
 
 // A custom resource may be installed and removed at any time. While it is not there, there are no objects. A resource that is there and cannot be
-// listed is another matter: then it is not known which objects there are, and nothing is planned until it is.
+// listed is another matter: then it is not known which objects there are, and nothing is planned until it is. The same is true for one that is served
+// only in versions that this program does not know (L-2).
 
 // discoveryPeriod is the time between two looks whether an optional resource is installed by now.
 const discoveryPeriod = 10 * time.Second
@@ -37,6 +39,7 @@ func (r *Reconciler) whileInstalled(
 			isInstalled, err := raw.IsInstalled(asking, of.resource.InAPI())
 			cancel()
 			pause := r.discovery
+			var other *served.OtherVersionError
 			r.watches.setError(of.resource, brief.Error(err))
 			switch {
 			case isInstalled:
@@ -49,10 +52,16 @@ func (r *Reconciler) whileInstalled(
 				gone()
 				// While the resource is being removed, discovery may still name it.
 				pause = min(pause, time.Second)
+			case errors.As(err, &other):
+				if feed.unknown() == "" {
+					logger.Error(err, "Nothing is rolled out without the objects of this resource")
+				}
+				isAbsent = false
+				feed.setUnknown(err.Error())
 			case err != nil:
 				pause = min(pause, time.Second)
 				logger.V(1).Info("Trying again", "reason", brief.Text(err.Error()))
-			case !isAbsent || feed.isUnlisted():
+			case !isAbsent || feed.isUnlisted() || feed.unknown() != "":
 				if !isAbsent {
 					logger.Info("The resource is not installed")
 				}
@@ -81,10 +90,29 @@ func policiesOnce(
 	err := raw.Each(ctx, cluster.RolloutPolicies.InAPI(), daemonSet.Namespace, timeout, func(object *served.Object) {
 		store.PutPolicy(cluster.NewPolicy(object))
 	})
-	if err != nil && !served.IsNotFound(err) {
+	if served.IsNotFound(err) {
+		asking, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		_, err = raw.IsInstalled(asking, cluster.RolloutPolicies.InAPI())
+	}
+	if err != nil {
 		return nil, err
 	}
 	return store.Policies(workload), nil
+}
+
+// setUnknown records why it is not known which objects of the resource there are, until the next list.
+func (f *feed) setUnknown(reason string) {
+	f.caches.mu.Lock()
+	defer f.caches.mu.Unlock()
+	f.caches.store.SetUnknown(f.resource, brief.Text(reason))
+}
+
+// unknown returns why it is not known which objects of the resource there are; empty if it is.
+func (f *feed) unknown() string {
+	f.caches.mu.Lock()
+	defer f.caches.mu.Unlock()
+	return f.caches.store.Unknown(f.resource)
 }
 
 // isUnlisted reports whether the caches wait for a list of the resource.

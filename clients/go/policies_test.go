@@ -19,6 +19,7 @@ import (
 	"nodewise.dev/clients/go/internal/testkit"
 	"nodewise.dev/clients/go/internal/write"
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
 	"nodewise.dev/clients/go/served"
 )
 
@@ -111,6 +112,40 @@ func TestAPlanThatIgnoresAPolicyIsRefused(t *testing.T) {
 	r.addPolicy("p", "7", ofAgent)
 	if err := r.Reconcile(t.Context(), key); !errors.Is(err, ErrPlanRefused) || !strings.Contains(err.Error(), "does not confirm each RolloutPolicy") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// L-44: nothing is rolled out by a service that is too old for policies, and people are told. What is remembered is not the cause.
+func TestAServiceThatIsTooOldForPoliciesIsNoFaultOfTheRequest(t *testing.T) {
+	remembered := &nodewisev1.FailedPodBackoff{NodeName: "n1"}
+	planner := &scripted{plan: func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		plan := noopPlan(request)
+		plan.State.FailedPodBackoffs = []*nodewisev1.FailedPodBackoff{remembered}
+		return plan, nil
+	}}
+	r := newRig(t, planner)
+	r.addNodes("n1")
+	r.apply("agent:1")
+	r.addPolicy("p", "7", ofAgent)
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	old := &planclient.UnsupportedFeatureError{Feature: "RolloutPolicies", Reason: "its version does not know RolloutPolicies; upgrade it"}
+	planner.plan = func(*nodewisev1.PlanRequest) (*nodewisev1.Plan, error) { return nil, old }
+	err := r.Reconcile(t.Context(), key)
+	const want = "reconciling DaemonSet ns/agent: the planning service is too old: its version does not know RolloutPolicies; upgrade it"
+	if errors.Is(err, ErrNotYet) || !isRefusal(err) || err == nil || err.Error() != want {
+		t.Errorf("got %v", err)
+	}
+	if len(r.cluster.writes) > 0 {
+		t.Errorf("wrote %v", r.cluster.writes)
+	}
+	if events := r.cluster.events; len(events) != 1 || !strings.Contains(fmt.Sprint(events[0]), "ServiceTooOld") ||
+		!strings.Contains(fmt.Sprint(events[0]), "upgrade it") {
+		t.Errorf("emitted %v", events)
+	}
+	if held := r.state.holdings.Get(key, "d1").GetFailedPodBackoffs(); len(held) != 1 || held[0].GetNodeName() != "n1" {
+		t.Errorf("remembers %v", held)
 	}
 }
 
@@ -268,7 +303,7 @@ func (m *scriptedMeasurer) counts() (asked, ended int) {
 	return len(m.asked), m.ended
 }
 
-const withCheck = `{"targets":{"names":["agent"]},"stages":[{"name":"s","analysis":[{"name":"c","webhook":{"url":"https://checks"}}]}]}`
+const withCheck = `{"targets":{"names":["agent"]},"stages":[{"name":"s","analysis":[{"name":"c","interval":"1m30s","webhook":{"url":"https://checks"}}]}]}`
 
 // measuring asks for a measurement, and writes the status before if that has a version.
 func measuring(version string) func(*nodewisev1.PlanRequest) *nodewisev1.Plan {
@@ -356,6 +391,40 @@ func TestAMeasurementHasTheStatusThatWasJustWritten(t *testing.T) {
 	if status := string(measurer.asked[0].Status); status != `{"name":"agent","state":"New"}` {
 		t.Errorf("the status is %s", status)
 	}
+	if interval := measurer.asked[0].Interval; interval != 90*time.Second {
+		t.Errorf("the interval is %s", interval)
+	}
+}
+
+// The name of a wave begins with that of its stage. Without an interval it is a minute.
+func TestTheIntervalIsThatOfTheCheck(t *testing.T) {
+	const policy = `{"spec":{"stages":[7,{"name":"canary","analysis":[{"name":"errors","interval":"5s"},{"name":"others"},{"name":"odd","interval":"x"}]},
+		{"name":"zones","groupBy":"zone","analysis":[{"name":"errors","interval":"1h1m7s"},{"name":"none","interval":""}]}]}}`
+	for _, test := range []struct {
+		policy, stage, check string
+		want                 time.Duration
+	}{
+		{policy, "canary", "errors", 5 * time.Second}, {policy, "zones/a", "errors", time.Hour + 67*time.Second},
+		{policy, "canary", "others", time.Minute}, {policy, "canaryx", "errors", time.Minute}, {policy, "canary", "odd", time.Minute},
+		{policy, "zones/a", "none", time.Minute}, {"{", "canary", "errors", time.Minute},
+	} {
+		if got := intervalOf([]byte(test.policy), &nodewisev1.MeasurementId{Stage: test.stage, Check: test.check}); got != test.want {
+			t.Errorf("%s %s: got %s, want %s", test.stage, test.check, got, test.want)
+		}
+	}
+}
+
+// A value that the service does not take is an error, also if a measurer of the program returns it.
+func TestALongValueIsAnError(t *testing.T) {
+	for _, test := range []struct {
+		bytes int
+		want  string
+	}{{64 << 10, ""}, {64<<10 + 1, "the value has 65537 bytes, and 65536 are allowed"}} {
+		value := &nodewisev1.Measurement{Result: &nodewisev1.Measurement_Value{Value: strings.Repeat("1", test.bytes)}}
+		if got := resultOf(value, nil).GetError(); got != test.want {
+			t.Errorf("%d bytes: got %q", test.bytes, got)
+		}
+	}
 }
 
 // Measurements end with their workload, and when it has no policy any more.
@@ -431,4 +500,50 @@ func TestPoliciesMayBeInstalledAtAnyTime(t *testing.T) {
 		apiserver.Install(t, false)
 		testkit.Eventually(t, "the policy is gone", func() bool { return !hasPolicy() && ready() })
 	}
+}
+
+// L-2: policies of a version that the program does not know hold the workloads, whether there were none before or others, until the program can read
+// them or they are gone.
+func TestPoliciesOfAnotherVersionHoldTheWorkloads(t *testing.T) {
+	apiserver := testkit.NewCluster(t)
+	apiserver.Put(t, "daemonsets", `{"metadata":{"namespace":"ns","name":"agent","uid":"d1"},"spec":{}}`)
+	planner := &scripted{plan: func(request *nodewisev1.PlanRequest) (*nodewisev1.Plan, error) {
+		plan := &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_NOOP, State: &nodewisev1.ReconcileState{}}
+		if len(sentPolicies(request)) > 0 {
+			plan.RolloutPolicyUids = []string{"uid-p"}
+		}
+		return plan, nil
+	}}
+	reconciler, err := New(apiserver.Config(), planner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reconciler.discovery = 10 * time.Millisecond
+	if err := reconciler.Start(t.Context(), &queueInMemory{delays: map[types.NamespacedName]time.Duration{}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := reconciler.WaitForSync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const reason = "rolloutpolicies are not served as nodewise.dev/v1alpha1, but as nodewise.dev/v1beta1: this program does not know that version; upgrade it"
+	isHeld := func() bool {
+		err := reconciler.Reconcile(t.Context(), key)
+		return err != nil && strings.Contains(err.Error(), "nothing is rolled out without knowing the rolloutpolicies: "+reason)
+	}
+	isReady := func() bool {
+		err := reconciler.Ready(nil)
+		return err == nil || !strings.Contains(err.Error(), reason)
+	}
+	for _, before := range []string{"", "v1alpha1"} {
+		apiserver.InstallAs(t, before)
+		testkit.Eventually(t, "it goes on", func() bool { return reconciler.Reconcile(t.Context(), key) == nil && isReady() })
+		apiserver.InstallAs(t, "v1beta1")
+		testkit.Eventually(t, "it is held", func() bool { return isHeld() && !isReady() })
+		asked := len(planner.asked)
+		if !isHeld() || len(planner.asked) != asked {
+			t.Error("it was planned for")
+		}
+	}
+	apiserver.InstallAs(t, "")
+	testkit.Eventually(t, "it goes on", func() bool { return reconciler.Reconcile(t.Context(), key) == nil && isReady() })
 }

@@ -289,6 +289,11 @@ func (r *controller) admit(key types.NamespacedName, live *liveObjects) (*cluste
 		s.forget(key)
 		return nil, nil
 	}
+	for _, resource := range r.kind.Inputs {
+		if unknown := s.store.Unknown(resource); unknown != "" {
+			return nil, &failure{reason: fmt.Errorf("nothing is rolled out without knowing the %s: %s", resource, unknown)}
+		}
+	}
 	if s.store.Relisting() {
 		return nil, fmt.Errorf("%w: etcd was restored, and %v not listed since", errBehind, s.store.Unsynced())
 	}
@@ -406,7 +411,11 @@ func (r *controller) plan(
 // reconcile.
 func (r *controller) dropAfterRefusal(ctx context.Context, workload *cluster.Workload, err error) error {
 	var refused *planclient.RefusedError
-	if !errors.As(err, &refused) {
+	switch {
+	case isTooOld(err):
+		// The request is not the cause.
+		return r.tellTooOld(ctx, workload, err)
+	case !errors.As(err, &refused):
 		return err
 	}
 	isOfAnotherField := status.Code(err) == codes.InvalidArgument && !strings.Contains(refused.Reason, "snapshot.state")

@@ -8,9 +8,22 @@ package analysis
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"nodewise.dev/clients/go/nodewisev1"
 )
+
+// MaxValue is how many bytes the value of a measurement has at most.
+const MaxValue = 64 << 10
+
+// CheckValue returns an error if a value has more than [MaxValue] bytes. The service takes no longer ones.
+func CheckValue(value string) error {
+	if len(value) <= MaxValue {
+		return nil
+	}
+	return fmt.Errorf("the value has %d bytes, and %d are allowed", len(value), MaxValue)
+}
 
 // Request is a measurement that a plan asks for.
 type Request struct {
@@ -21,6 +34,9 @@ type Request struct {
 	Workload *nodewisev1.WorkloadReference
 	// Status is the policy's status of the workload, as JSON; an empty object if there is none yet.
 	Status []byte
+	// Interval is the time between two measurements of the check. A call that takes longer is of no use, and would keep others waiting. 0 if it is not
+	// known.
+	Interval time.Duration
 }
 
 // Measurer makes measurements.

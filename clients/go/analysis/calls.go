@@ -22,8 +22,6 @@ const (
 	maxAnswer, maxHeader = 1 << 20, 64 << 10
 	// maxToken is the largest token in bytes. Servers take headers of this size.
 	maxToken = 16 << 10
-	// maxCalls is how many calls are under way at the same time.
-	maxCalls = 32
 	// defaultTimeout is the longest time of a call, if the settings have none.
 	defaultTimeout = 10 * time.Second
 )
@@ -35,7 +33,7 @@ type Settings struct {
 	Hosts []string
 	// Credentials is the folder with the files that the operator mounts; empty for none.
 	Credentials string
-	// Timeout is the longest time of a call: 10 seconds if not set.
+	// Timeout is the longest time of a call: 10 seconds if not set. The interval of the check limits it as well.
 	Timeout time.Duration
 	// TLS is the configuration of connections with TLS. Without it the certificate authorities of the system count.
 	TLS *tls.Config
@@ -46,14 +44,14 @@ type Calls struct {
 	settings Settings
 	hosts    []allowedHost
 	http     *http.Client
-	turns    chan struct{}
+	turns    *turns
 }
 
 var _ Measurer = (*Calls)(nil)
 
 // New makes a Measurer. The error says which host cannot be understood.
 func New(settings Settings) (*Calls, error) {
-	made := &Calls{settings: settings, turns: make(chan struct{}, maxCalls)}
+	made := &Calls{settings: settings, turns: newTurns()}
 	if made.settings.Timeout <= 0 {
 		made.settings.Timeout = defaultTimeout
 	}
@@ -112,17 +110,20 @@ func (c *Calls) Measure(ctx context.Context, request *Request) (*nodewisev1.Meas
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case c.turns <- struct{}{}:
-		defer func() { <-c.turns }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	end, err := c.turns.take(ctx, request.Workload.GetNamespace(), request.GetId())
+	if err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.settings.Timeout)
+	defer end()
+	limit := c.settings.Timeout
+	if request.Interval > 0 {
+		limit = min(limit, request.Interval)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	result, err := c.ask(ctx, request, to)
+	result, err := c.ask(ctx, request, to, limit)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		err = fmt.Errorf("no answer within %s", c.settings.Timeout)
+		err = fmt.Errorf("no answer within %s", limit)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s at %s: %w", name, to, err)
@@ -130,14 +131,15 @@ func (c *Calls) Measure(ctx context.Context, request *Request) (*nodewisev1.Meas
 	return result, nil
 }
 
-func (c *Calls) ask(ctx context.Context, request *Request, to *address) (*nodewisev1.Measurement, error) {
+// ask makes the call, which the context ends after the limit.
+func (c *Calls) ask(ctx context.Context, request *Request, to *address, limit time.Duration) (*nodewisev1.Measurement, error) {
 	token, err := c.token(to, request.GetCredential())
 	if err != nil {
 		return nil, err
 	}
 	switch provider := request.GetProvider().(type) {
 	case *nodewisev1.Measure_Prometheus:
-		return c.askPrometheus(ctx, to, provider.Prometheus.GetQuery(), token)
+		return c.askPrometheus(ctx, to, provider.Prometheus.GetQuery(), token, limit)
 	case *nodewisev1.Measure_Webhook:
 		return c.askWebhook(ctx, to, request.Status, token)
 	default:
@@ -225,8 +227,11 @@ func refused(status int) error {
 	return fmt.Errorf("it answered %d %s", status, http.StatusText(status))
 }
 
-func value(json string) *nodewisev1.Measurement {
-	return &nodewisev1.Measurement{Result: &nodewisev1.Measurement_Value{Value: json}}
+func value(json string) (*nodewisev1.Measurement, error) {
+	if err := CheckValue(json); err != nil {
+		return nil, err
+	}
+	return &nodewisev1.Measurement{Result: &nodewisev1.Measurement_Value{Value: json}}, nil
 }
 
 // verdict is a verdict as a result. One that is not known is none, as one that is not set.

@@ -53,7 +53,7 @@ func addressOfURL(text string) (*address, error) {
 	if port == "" {
 		port = map[bool]string{false: "80", true: "443"}[made.tls]
 	}
-	return made, made.set(parsed.Hostname(), port)
+	return made, made.set(parsed.Host, parsed.Hostname(), port)
 }
 
 func addressOfHostPort(text string, tls bool) (*address, error) {
@@ -62,18 +62,32 @@ func addressOfHostPort(text string, tls bool) (*address, error) {
 		return nil, fmt.Errorf("%q is not HOST:PORT", text)
 	}
 	made := &address{tls: tls, path: "/"}
-	return made, made.set(host, port)
+	return made, made.set(text, host, port)
 }
 
-func (a *address) set(host, port string) error {
-	a.host, a.port = strings.ToLower(host), port
+// set sets the host and the port that were read of a text. Nothing of the text may be read differently by anybody.
+func (a *address) set(text, host, port string) error {
+	a.host, a.port = lower(host), port
 	if !isHost(a.host) {
 		return fmt.Errorf("%q is no host", host)
 	}
 	if !isPort(port) {
 		return fmt.Errorf("%q is no port", port)
 	}
+	if text = lower(text); text != strings.TrimSuffix(a.String(), ":"+port) && text != a.String() {
+		return fmt.Errorf("%q is neither HOST nor HOST:PORT", text)
+	}
 	return nil
+}
+
+// lower makes ASCII letters lower case. In Unicode there are other letters whose lower case is an ASCII letter, such as the Kelvin sign.
+func lower(text string) string {
+	return strings.Map(func(letter rune) rune {
+		if letter >= 'A' && letter <= 'Z' {
+			return letter - 'A' + 'a'
+		}
+		return letter
+	}, text)
 }
 
 var hostName = regexp.MustCompile(`^[a-z0-9._-]{1,253}$`)
@@ -102,7 +116,7 @@ func parseHost(text string) (allowedHost, error) {
 	if names && (len(credential) > 253 || !credentialName.MatchString(credential)) {
 		return allowedHost{}, fmt.Errorf("%q is no name of a credential: lower-case letters, digits, hyphens and dots", credential)
 	}
-	place = strings.ToLower(place)
+	place = lower(place)
 	host, port := place, ""
 	if at := strings.LastIndexByte(place, ':'); at >= 0 && !strings.HasSuffix(place, "]") {
 		host, port = place[:at], place[at+1:]

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -22,12 +23,14 @@ import (
 const infoPrefix = "PromQL info:"
 
 // askPrometheus makes an instant query. Others speak the same API.
-func (c *Calls) askPrometheus(ctx context.Context, to *address, query, token string) (*nodewisev1.Measurement, error) {
+func (c *Calls) askPrometheus(
+	ctx context.Context, to *address, query, token string, limit time.Duration,
+) (*nodewisev1.Measurement, error) {
 	if strings.Contains(to.path, "?") {
 		return nil, errors.New("the address of a Prometheus has no query")
 	}
 	path := strings.TrimRight(to.path, "/") + "/api/v1/query"
-	form := url.Values{"query": {query}, "timeout": {strconv.FormatInt(c.settings.Timeout.Milliseconds(), 10) + "ms"}}
+	form := url.Values{"query": {query}, "timeout": {strconv.FormatInt(limit.Milliseconds(), 10) + "ms"}}
 	status, answer, err := c.post(ctx, to, path, "application/x-www-form-urlencoded", form.Encode(), token)
 	if err != nil {
 		return nil, err
@@ -44,7 +47,7 @@ func (c *Calls) askPrometheus(ctx context.Context, to *address, query, token str
 	if err != nil {
 		return nil, fmt.Errorf("writing the value: %w", err)
 	}
-	return value(string(text)), nil
+	return value(string(text))
 }
 
 // series is one entry of a vector. One that is a histogram has no value.
@@ -145,6 +148,10 @@ func webhookResult(code int, answer []byte) (*nodewisev1.Measurement, error) {
 		return nil, refused(code)
 	}
 	text := strings.TrimSpace(strings.ToValidUTF8(string(answer), "\uFFFD"))
+	// Before it is parsed, which may take many times its size.
+	if err := CheckValue(text); err != nil {
+		return nil, err
+	}
 	if text == "" {
 		text = "null"
 	} else if !json.Valid([]byte(text)) {
@@ -165,10 +172,7 @@ func webhookResult(code int, answer []byte) (*nodewisev1.Measurement, error) {
 			return verdict(of, message), nil
 		}
 	}
-	if len(text) > maxAnswer {
-		return nil, fmt.Errorf("its answer has more than %d bytes as JSON", maxAnswer)
-	}
-	return value(text), nil
+	return value(text)
 }
 
 // askVerdictService asks over a connection of its own.

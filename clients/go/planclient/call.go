@@ -264,7 +264,7 @@ func (c *call[Q, A]) ask(ctx context.Context, replica *replica) replicaResult[A]
 		if err != nil {
 			return replicaResult[A]{replica: replica, buildError: err}
 		}
-		if failed := c.checkKind(ctx, replica, request.GetSnapshot()); failed != nil {
+		if failed := c.checkNeeds(ctx, replica, request.GetSnapshot()); failed != nil {
 			if !errors.Is(ctx.Err(), context.Canceled) {
 				c.client.replicas.callFailed(c.uid, replica, *failed)
 			}

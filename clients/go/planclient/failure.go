@@ -64,7 +64,8 @@ const (
 	faultMoment
 	// faultReplica: the replica or the network: nothing answers at the address, or something that is no nodewise-server.
 	faultReplica
-	// faultTooOld: the replica is healthy, and too old: it does not plan for the kind of workload, or does not have the method.
+	// faultTooOld: the replica is healthy, and too old: it does not plan for the kind of workload, or does not know a
+	// feature that the snapshot needs, or does not have the method.
 	faultTooOld
 	// faultUnclear: the replica or the request. It is the request if it fails at other replicas, too.
 	faultUnclear

@@ -30,9 +30,9 @@ type fakeReplica struct {
 	// explained are the requests for explanations. Their snapshots are also in requests.
 	explained []*nodewisev1.ExplainRequest
 	reports   int
-	// kinds are the kinds that it plans for, and kindsAsked is how often it was asked for them.
-	kinds      []string
-	kindsAsked int
+	// kinds are the kinds that it plans for, features are what it knows besides, and kindsAsked is how often it was asked for them.
+	kinds, features []string
+	kindsAsked      int
 	// evaluate answers EvaluateNodes; nil for an older version.
 	evaluate func(ctx context.Context, request *nodewisev1.EvaluateNodesRequest) (*nodewisev1.EvaluateNodesResponse, error)
 }
@@ -61,6 +61,12 @@ func (f *fakeReplica) setKinds(kinds ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kinds = kinds
+}
+
+func (f *fakeReplica) setFeatures(features ...string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.kinds, f.features = []string{"DaemonSet"}, features
 }
 
 func (f *fakeReplica) askedForKinds() int {
@@ -123,11 +129,11 @@ func (f *fakeReplica) GetCapabilities(
 	ctx context.Context, _ *nodewisev1.GetCapabilitiesRequest,
 ) (*nodewisev1.GetCapabilitiesResponse, error) {
 	f.mu.Lock()
-	kinds := f.kinds
+	kinds, features := f.kinds, f.features
 	f.kindsAsked++
 	f.mu.Unlock()
 	if kinds != nil {
-		return &nodewisev1.GetCapabilitiesResponse{WorkloadKinds: kinds}, nil
+		return &nodewisev1.GetCapabilitiesResponse{EngineVersion: "0.9.0", WorkloadKinds: kinds, Features: features}, nil
 	}
 	response, err := f.Plan(ctx, &nodewisev1.PlanRequest{})
 	if err != nil {

@@ -53,9 +53,11 @@ type replica struct {
 
 	mu    sync.Mutex
 	known digests
-	// kinds are the kinds of workload that the replica plans for; nil if it has not been asked since its last failure.
-	kinds []string
-	state state
+	// capabilities are what the replica knows; nil if it has not been asked since its last failure.
+	capabilities *capabilities
+	// incarnation counts how often another version may have begun to run at the address.
+	incarnation int
+	state       state
 	// reason says why the replica was evicted last.
 	reason string
 	// failures is how many of its calls have failed. A health probe that was sent before the last failure does not count.
@@ -149,7 +151,8 @@ func (r *replica) failed(reason string) bool {
 // evict reports whether the replica was eligible until now.
 func (r *replica) evict(reason string) bool {
 	before := r.state
-	r.state, r.reason, r.kinds = evicted, reason, nil
+	r.state, r.reason, r.capabilities = evicted, reason, nil
+	r.incarnation++
 	return before.rank() == ready.rank()
 }
 

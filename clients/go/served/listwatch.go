@@ -2,11 +2,9 @@ package served
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -76,22 +74,6 @@ func (c *Client) Each(
 	lister.timeout = timeout
 	_, err := lister.all(ctx, metav1.ListOptions{}, take)
 	return err
-}
-
-// IsInstalled reports whether the apiserver serves a resource, such as a custom one. Every authenticated user may ask that.
-func (c *Client) IsInstalled(ctx context.Context, resource schema.GroupVersionResource) (bool, error) {
-	text, err := c.rest.Get().AbsPath("/apis", resource.Group, resource.Version).Do(ctx).Raw()
-	if IsNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("asking which resources of %s are installed: %w", resource.GroupVersion(), err)
-	}
-	var found metav1.APIResourceList
-	if err := json.Unmarshal(text, &found); err != nil {
-		return false, fmt.Errorf("reading which resources of %s are installed: %w", resource.GroupVersion(), err)
-	}
-	return slices.ContainsFunc(found.APIResources, func(of metav1.APIResource) bool { return of.Name == resource.Resource }), nil
 }
 
 // IsNotFound reports whether an apiserver answered with the status 404. The code alone counts: where a resource is not served, the body need not

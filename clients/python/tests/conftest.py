@@ -20,8 +20,8 @@ def vectors(name: str) -> list[dict[str, Any]]:
     return found
 
 
-def cases(name: str) -> pytest.MarkDecorator:
-    """Runs a test for each vector."""
+def cases(name: str, title: str = "name") -> pytest.MarkDecorator:
+    """Runs a test for each vector. `title` is the member that names a vector."""
     found = vectors(name)
-    ids = [str(case.get("name", index)) for index, case in enumerate(found)]
+    ids = [str(case.get(title, index)) for index, case in enumerate(found)]
     return pytest.mark.parametrize("case", found, ids=ids)

@@ -85,6 +85,10 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         self.remaining: list[float] = []
         self.kinds = ["DaemonSet"]
         """The kinds of workload that it plans for."""
+        self.features: list[str] = []
+        """What it knows besides."""
+        self.version: str | None = None
+        """Its version; by default its address."""
         self.asked_for_kinds = 0
         self.address = "127.0.0.1:0"
         self._server: grpc.aio.Server | None = None
@@ -144,4 +148,5 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
 
     async def GetCapabilities(self, request: Any, context: Any) -> Any:
         self.asked_for_kinds += 1
-        return v1.GetCapabilitiesResponse(engine_version=self.address, workload_kinds=self.kinds)
+        version = self.address if self.version is None else self.version
+        return v1.GetCapabilitiesResponse(engine_version=version, workload_kinds=self.kinds, features=self.features)

@@ -14,13 +14,15 @@ import trustme
 from aiohttp import web
 
 from nodewise import v1
-from nodewise.analysis import MOST_CALLS_OF_NAMESPACE, Analyzer
-from nodewise.analysis.address import Address, AllowedHost, check
+from nodewise.analysis import Analyzer
+from nodewise.analysis.address import Address
 from nodewise.analysis.answers import Answer, of_prometheus, of_webhook
 from nodewise.analysis.calls import MOST_BYTES, MOST_TOKEN_BYTES
+from nodewise.analysis.turns import MOST_CALLS_OF_NAMESPACE
 from nodewise.measurements import Measurements, Result, Subject
 from nodewise.v1 import verdict_service_pb2_grpc
 
+from .objects import policy
 from .polling import eventually
 from .programs import CLIENT, running
 
@@ -29,93 +31,15 @@ SUBJECT = Subject(WORKLOAD, None, b'{"status":{"targets":[{"name":"foo","state":
 PASS, FAIL = v1.ANALYSIS_VERDICT_PASS, v1.ANALYSIS_VERDICT_FAIL
 
 
-@pytest.mark.parametrize(
-    ("url", "expected"),
-    [
-        ("http://Prometheus:9090", Address("prometheus", 9090, False)),
-        ("https://a.example/x?y=z", Address("a.example", 443, True, "/x?y=z")),
-        ("HTTPS://[::1]:8443/x#f", Address("[::1]", 8443, True, "/x")),
-        ("http://a?b", Address("a", 80, False, "/?b")),
-    ],
-)
-def test_addresses_of_urls(url: str, expected: Address) -> None:
-    assert Address.of_url(url) == expected
+# It could be read in two ways.
+def test_a_path_that_is_no_ascii_is_refused() -> None:
+    with pytest.raises(ValueError, match="is no URL"):
+        Address.of_url("http://a/ä")
 
 
-# What two readers could take for different hosts is refused.
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "prometheus:9090",
-        "ftp://a/",
-        "http:///x",
-        "http://user@a/",
-        "http://allowed:80@evil/",
-        "http://a:/",
-        "http://a:99999/",
-        "http://a:080/",
-        "http://a\\@evil/",
-        "http://a b/",
-        "http://a/\nHost: b",
-        "http://[::1/",
-        "http://[1]/",
-        "http://a/ä",
-        "/x",
-    ],
-)
-def test_what_may_be_read_in_two_ways_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"is no URL|names no host"):
-        Address.of_url(text)
-    with pytest.raises(ValueError, match=r"is not HOST:PORT|names no host|is no host"):
-        Address.of_authority(f"u@{text}", tls=True)
-
-
-@pytest.mark.parametrize(
-    ("text", "shown", "credential"),
-    [
-        ("Prometheus:9090", "prometheus:9090", None),
-        ("checks.example", "checks.example", None),
-        ("[::1]:80=a", "[::1]:80", "a"),
-        ("10.0.0.1:80=prom.token", "10.0.0.1:80", "prom.token"),
-    ],
-)
-def test_hosts_that_are_allowed(text: str, shown: str, credential: str | None) -> None:
-    assert (str(AllowedHost.parse(text)), AllowedHost.parse(text).credential) == (shown, credential)
-
-
-@pytest.mark.parametrize(
-    "text", ["", ":80", "a:", "a:0", "a:65536", "http://a", "a/b", "u@a", "*.a", "::1", "[::1", "a b"]
-)
-def test_hosts_that_cannot_be_read(text: str) -> None:
-    for given in (text, f"{text}=..", f"{text}=a/b", "a=../token", "a=.token", "a=b..c", "a=B", "a="):
-        with pytest.raises(ValueError, match="is no host"):
-            Analyzer([given])
-
-
-# L-32
-@pytest.mark.parametrize(
-    ("url", "credential", "wrong"),
-    [
-        ("http://prometheus:9090/x", "", None),
-        ("http://prometheus", "", "may not call prometheus:80"),
-        ("https://checks:1234/", "", None),
-        ("http://checks.evil.example", "", "may not call"),
-        ("http://xchecks", "", "may not call"),
-        ("https://prometheus:9090", "prom", None),
-        ("http://prometheus:9090", "prom", "in plain text"),
-        ("http://localhost:9090", "prom", None),
-        ("https://prometheus:9090", "other", "may not be sent"),
-        ("https://checks", "prom", "may not be sent"),
-    ],
-)
-def test_only_the_very_host_is_allowed(url: str, credential: str, wrong: str | None) -> None:
-    allowed = [AllowedHost.parse(text) for text in ("prometheus:9090=prom", "checks", "localhost=prom")]
-    if wrong is None:
-        check(allowed, Address.of_url(url), credential)
-    else:
-        with pytest.raises(ValueError, match=wrong):
-            check(allowed, Address.of_url(url), credential)
+def test_hosts_that_cannot_be_read_are_refused() -> None:
+    with pytest.raises(ValueError, match="is no host"):
+        Analyzer(["checks", "http://a"])
 
 
 def vector(*values: str) -> bytes:
@@ -216,9 +140,9 @@ async def http() -> AsyncIterator[Asked]:
     await runner.cleanup()
 
 
-def webhook(asked: Asked, path: str, credential: str = "") -> v1.Measure:
+def webhook(asked: Asked, path: str, credential: str = "", check: str = "c") -> v1.Measure:
     call = v1.WebhookCall(url=f"http://127.0.0.1:{asked.port}{path}")
-    return v1.Measure(id=v1.MeasurementId(check="c"), credential=credential, webhook=call)
+    return v1.Measure(id=v1.MeasurementId(stage="s", check=check), credential=credential, webhook=call)
 
 
 # L-31: a POST of the rollout's status.
@@ -262,15 +186,55 @@ async def test_nobody_is_asked_who_is_not_allowed(http: Asked) -> None:
         await Analyzer(["127.0.0.1"]).measure(SUBJECT, v1.Measure())
 
 
+# Slow hosts of one namespace do not stop the measurements of others.
 async def test_the_calls_of_one_namespace_are_limited(http: Asked) -> None:
     analyzer = Analyzer(["127.0.0.1"])
-    calls = [asyncio.create_task(analyzer.measure(SUBJECT, webhook(http, "/slow"))) for _ in range(10)]
+    calls = [
+        asyncio.create_task(analyzer.measure(SUBJECT, webhook(http, "/slow", check=str(number))))
+        for number in range(10)
+    ]
     await eventually(lambda: http.under_way == MOST_CALLS_OF_NAMESPACE, "the first calls")
     other = Subject(v1.WorkloadReference(kind="DaemonSet", namespace="other", name="foo", uid="u2"))
     assert await analyzer.measure(other, webhook(http, "/webhook")) == v1.MeasuredVerdict(verdict=PASS)
     assert http.under_way == MOST_CALLS_OF_NAMESPACE
     http.answering.set()
     assert len(await asyncio.gather(*calls)) == 10
+
+
+async def test_a_check_has_one_call_at_once(http: Asked) -> None:
+    analyzer = Analyzer(["127.0.0.1"])
+    slow = asyncio.create_task(analyzer.measure(SUBJECT, webhook(http, "/slow")))
+    await eventually(lambda: http.under_way == 1, "the first call")
+    second = asyncio.create_task(analyzer.measure(SUBJECT, webhook(http, "/webhook")))
+    await analyzer.measure(SUBJECT, webhook(http, "/webhook", check="another"))
+    assert not second.done(), "the first call of the check has not ended"
+    slow.cancel()
+    assert await second == v1.MeasuredVerdict(verdict=PASS), "the turn is given back"
+
+
+# A call that takes longer than the interval of its check is of no use.
+async def test_the_interval_of_the_check_limits_the_time(http: Asked) -> None:
+    of = Subject(WORKLOAD, policy(stages=[{"name": "s", "analysis": [{"name": "c", "interval": "1s"}]}]))
+    with pytest.raises(ValueError, match="no answer within 1 s"):
+        await Analyzer(["127.0.0.1"], timeout=60).measure(of, webhook(http, "/slow"))
+    query = v1.PrometheusQuery(address=f"http://127.0.0.1:{http.port}/prometheus", query="1")
+    measure = v1.Measure(id=v1.MeasurementId(stage="s", check="c"), prometheus=query)
+    assert await Analyzer(["127.0.0.1"], timeout=60).measure(of, measure) == "3.0"
+    assert http.requests[-1][2].endswith("timeout=1000ms")
+
+
+# The service takes values of 64 KiB, whatever is read of an answer.
+def test_values_are_limited() -> None:
+    most = b'"' + b"x" * ((64 << 10) - 2) + b'"'
+    assert of_webhook(Answer(200, most)) == most.decode()
+    for body in (b"[" + most + b"]", b'{"verdict":"pass","message":' + most + b"}", b"\xff" * (30 << 10)):
+        with pytest.raises(ValueError, match=r"the value has [0-9]{5} bytes, and 65536 are allowed"):
+            of_webhook(Answer(200, body))
+    # A character may take more bytes in JSON.
+    with pytest.raises(ValueError, match="and 65536 are allowed"):
+        of_webhook(Answer(200, b"x" + b"\n" * (40 << 10) + b"x"))
+    with pytest.raises(ValueError, match="the value has 80001 bytes, and 65536 are allowed"):
+        of_prometheus(Answer(200, vector(*["12345.5"] * 10_000)))
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"secret\nsecret", b"secret\xff", b"secret" * MOST_TOKEN_BYTES, None])

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import grpc
@@ -18,6 +18,7 @@ from nodewise import (
     FieldViolation,
     PlanClient,
     RefusedError,
+    ServiceError,
     UnreachableError,
     node_buckets,
     pod_buckets,
@@ -27,6 +28,7 @@ from nodewise import (
 from nodewise.client import discovery, messages, target
 from nodewise.client import replica as replica_module
 from nodewise.client.attempts import Attempts
+from nodewise.client.capabilities import Capabilities
 from nodewise.client.fault import Failed, Fault
 from nodewise.client.replica import GENERATION, Replica, ReplicaStatus
 from nodewise.client.replicas import Replicas, weight
@@ -876,3 +878,74 @@ async def test_a_replica_is_asked_for_its_kinds_again_after_a_probe(servers: lis
         await eventually(lambda: client.health() is None, "it serves")
         plan = await client.plan("d1", of_a_deployment)
         assert plan.workload.kind == "Deployment"
+
+
+def with_a_policy(_: Callable[[bytes], bool]) -> v1.PlanRequest:
+    """A request for a DaemonSet that has a RolloutPolicy."""
+    request = v1.PlanRequest()
+    request.snapshot.workload.daemon_set.object = b'{"metadata":{"namespace":"ns","name":"foo","uid":"d1"}}'
+    request.snapshot.workload.daemon_set.rollout_policies.add(object=b'{"metadata":{"namespace":"ns","name":"p"}}')
+    return request
+
+
+async def require_too_old(client: PlanClient) -> None:
+    """Checks that the client asks nobody for a plan of a workload that has a policy, and says why."""
+    reason = (
+        'the planning service is too old: .*: its version "0.9.0" does not know RolloutPolicies, and DaemonSet ns/foo '
+        "has RolloutPolicy ns/p; upgrade it"
+    )
+    with pytest.raises(RefusedError, match=reason) as error:
+        await client.plan("d1", with_a_policy)
+    assert (error.value.lacks, error.value.code) == ("RolloutPolicies", grpc.StatusCode.UNIMPLEMENTED)
+
+
+# L-44: a replica that does not know policies would ignore them.
+async def test_only_a_replica_that_knows_policies_is_asked_about_a_workload_that_has_one(servers: list[Server]) -> None:
+    old, new = servers[:2]
+    old.version, new.features = "0.9.0", ["Another", "RolloutPolicies"]
+    async with PlanClient(old.url, new.url) as client:
+        for _ in range(3):
+            assert (await client.plan("d1", with_a_policy)).plan_id == new.address
+    assert old.plans == []
+    async with PlanClient(old.url) as client:
+        await require_too_old(client)
+        assert client.health() is None, "it answers other calls"
+        assert old.plans == []
+        asked = old.asked_for_kinds
+        assert await client.plan_request(v1.PlanRequest()), "it plans for workloads without a policy"
+        assert old.asked_for_kinds == asked
+
+
+# L-44: what the newer version has said does not count for the older one that replaces it while the executor runs.
+async def test_a_replica_that_comes_back_as_an_older_version_is_asked_again_what_it_knows() -> None:
+    newer = Server()
+    newer.features = ["RolloutPolicies"]
+    await newer.start()
+    async with PlanClient(newer.url, config=QUICK) as client:
+        await client.plan("d1", with_a_policy)
+        await newer.stop()
+        await eventually(lambda: client.health() is not None, "it is gone")
+        older = Server()
+        older.version, older.address = "0.9.0", newer.address
+        await older.start()
+        try:
+            while client.health() is not None:
+                # It is also asked before a probe finds that it is back.
+                with pytest.raises(ServiceError):
+                    await client.plan("d1", with_a_policy)
+                await asyncio.sleep(0.05)
+            await require_too_old(client)
+            assert older.plans == []
+        finally:
+            await older.stop()
+
+
+# A call may find that the replica was replaced before a probe does.
+async def test_a_failure_forgets_what_a_replica_knows() -> None:
+    replica = Replica("127.0.0.1:1", 1 << 20)
+    replica.capabilities = Capabilities("1", ("DaemonSet",), ("RolloutPolicies",))
+    before = replica.incarnation
+    replica.failed("no answer")
+    assert replica.capabilities is None
+    assert replica.incarnation > before, "an answer that is on its way is of the version before"
+    await replica.close()

@@ -7,18 +7,22 @@ from typing import Any
 
 import pytest
 
+from nodewise.actuator import ActuatorError
 from nodewise.kinds import Resource
 from nodewise.kube import KubeClient, watch
+from nodewise.kube.installed import is_installed
+from nodewise.kube.pages import UnreadableError
 from nodewise.kube.watch import _Follower
 from nodewise.policies import RolloutPolicy
-from nodewise.store import Applied, Event, Listed
+from nodewise.store import Applied, Event, Listed, Unknown
 
 from .polling import eventually
 from .test_kube import Apiserver, Handler, answer, apiserver, lines, page, raw, refuse
 
 __all__ = ["apiserver"]
 
-DISCOVERY = "/apis/nodewise.dev/v1alpha1"
+GROUP = "/apis/nodewise.dev"
+DISCOVERY = f"{GROUP}/v1alpha1"
 POLICIES = f"{DISCOVERY}/rolloutpolicies"
 MISSING = refuse(404, "NotFound")
 ABSENT = "listed  at "
@@ -55,6 +59,8 @@ class Followed:
                 self.told.append(f"listed {' '.join(names)} at {version}")
             case Applied(RolloutPolicy() as policy):
                 self.told.append(f"applied {policy.name}@{policy.resource_version}")
+            case Unknown(Resource.POLICIES, reason):
+                self.told.append(reason)
             case _:
                 raise AssertionError(event)
 
@@ -97,7 +103,7 @@ async def test_a_resource_that_is_not_installed_is_looked_for(apiserver: tuple[A
         await followed.shows(ABSENT, "listed a at 7", "applied b@8")
         assert followed.follower.failure == ""
     asked = [path for _, path, _, _ in apiserver[0].requests]
-    assert asked[:5] == [DISCOVERY] * 4 + [POLICIES]
+    assert asked[:8] == [DISCOVERY, GROUP] * 3 + [DISCOVERY, POLICIES]
 
 
 # L-2: nothing may be rolled out without knowing the policies. The check names the right that is missing.
@@ -149,3 +155,51 @@ async def test_a_restore_is_answered_without_the_resource(
         await followed.shows(ABSENT)
         followed.follower.list_again()
         await followed.shows(ABSENT, ABSENT)
+
+
+OTHER = (
+    "rolloutpolicies are not served as nodewise.dev/v1alpha1, but as nodewise.dev/v1, nodewise.dev/v1beta1: this "
+    "program does not know that version; upgrade it, or serve v1alpha1 as well"
+)
+VERSIONS = answer(
+    {"kind": "APIGroup", "versions": [{"version": of} for of in ("v1beta1", "v1alpha1", "v1", "v1beta2")]}
+)
+
+
+# L-2: policies of a version that the program cannot read are there all the same.
+@pytest.mark.parametrize("before", [MISSING, INSTALLED], ids=["none before", "others before"])
+async def test_a_resource_of_another_version_is_not_absent(
+    apiserver: tuple[Apiserver, KubeClient], before: Handler, caplog: pytest.LogCaptureFixture
+) -> None:
+    discoveries = [before, MISSING, resources("others"), resources("others"), INSTALLED]
+    groups = [VERSIONS] if before is INSTALLED else [MISSING, VERSIONS]
+    server, _ = apiserver
+    async with following(
+        apiserver, discoveries, [policies(version="7"), MISSING, policies("a", version="9"), lines()]
+    ) as of:
+        server.script |= {
+            f"GET {GROUP}": groups,
+            f"GET {GROUP}/v1": [INSTALLED],
+            f"GET {GROUP}/v1beta1": [INSTALLED],
+            f"GET {GROUP}/v1beta2": [resources("others")],
+        }
+        first = ABSENT if before is MISSING else "listed  at 7"
+        await eventually(lambda: len(of.told) >= 4, "the end")
+        unknown = [told for told in of.told if told == OTHER]
+        assert (of.told[0], of.told[1 : len(unknown) + 1]) == (first, unknown)
+        assert of.told[len(unknown) + 1].startswith("listed"), "it is installed again"
+        await eventually(lambda: of.follower.failure == "", "the reason is gone")
+    assert caplog.text.count("nothing is rolled out without the rolloutpolicies") == 1
+
+
+async def test_whether_a_group_has_other_versions_may_be_unknown(apiserver: tuple[Apiserver, KubeClient]) -> None:
+    server, client = apiserver
+    server.script = {f"GET {DISCOVERY}": [MISSING], f"GET {GROUP}": [refuse(503), raw(200, b"no JSON"), VERSIONS]}
+    server.script[f"GET {GROUP}/v1"] = [refuse(503), MISSING]
+    with pytest.raises(ActuatorError):
+        await is_installed(client, Resource.POLICIES)
+    with pytest.raises(UnreadableError, match=f"reading what is installed at {GROUP}: "):
+        await is_installed(client, Resource.POLICIES)
+    with pytest.raises(ActuatorError):
+        await is_installed(client, Resource.POLICIES)
+    assert not await is_installed(client, Resource.POLICIES)

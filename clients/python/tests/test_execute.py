@@ -20,7 +20,7 @@ from nodewise.plan_check import MAX_UNSEEN
 from nodewise.requeue_limit import MAX_TOKENS, MIN_DELAY
 from nodewise.selection import EVERYTHING, Selection
 from nodewise.state import State
-from nodewise.store import Applied, Bookmark, Deleted
+from nodewise.store import Applied, Bookmark, Deleted, Listed, Unknown
 
 from .fakes import (
     FIELD,
@@ -948,6 +948,34 @@ async def test_what_is_refused_for_another_field_leaves_the_state() -> None:
         assert isinstance(await rig.reconcile(), ending)
     sent = [list(request.snapshot.state.failed_pod_backoffs) for request in rig.service.requests]
     assert sent == [[], [backoff], [backoff]]
+
+
+# L-44: nothing is rolled out by a service that is too old, and people are told. What is remembered is not the cause.
+async def test_a_service_that_is_too_old_is_no_fault_of_the_request() -> None:
+    backoff = v1.FailedPodBackoff(node_name="n1", delay=Duration(seconds=1))
+    old = RefusedError("it is too old:\nupgrade it", grpc.StatusCode.UNIMPLEMENTED, lacks="RolloutPolicies")
+    rig = Rig(plan(state=v1.ReconcileState(failed_pod_backoffs=[backoff])), old, NOOP)
+    assert isinstance(await rig.reconcile(), Settled)
+    calls = list(rig.actuator.calls)
+    ending = await rig.reconcile()
+    assert isinstance(ending, Failed)
+    assert ending.refused, "it is tried again as often as it takes"
+    assert rig.actuator.calls == calls, "nothing is written"
+    (event,) = rig.actuator.events
+    assert (event.type, event.reason, event.message) == ("Warning", "ServiceTooOld", "it is too old:\\nupgrade it")
+    assert isinstance(await rig.reconcile(), Settled)
+    assert list(rig.service.requests[-1].snapshot.state.failed_pod_backoffs) == [backoff]
+
+
+# L-2: nothing is rolled out without knowing the policies. The next list says which there are.
+async def test_a_workload_waits_while_its_policies_are_unknown() -> None:
+    rig = Rig(NOOP)
+    rig.state.apply_event(Unknown(Resource.POLICIES, "they are served as v1"))
+    ending = await rig.reconcile()
+    assert ending == Failed("nothing is rolled out without knowing the rolloutpolicies: they are served as v1")
+    assert (rig.service.requests, rig.actuator.calls) == ([], [])
+    rig.state.apply_event(Listed(Resource.POLICIES, [], ""))
+    assert await rig.reconcile() == Settled()
 
 
 # Unmet expectations are the executor's own observations. Without them there could be two pods on a node.

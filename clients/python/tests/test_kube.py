@@ -16,7 +16,7 @@ from nodewise.kinds import ObjectKey, Resource
 from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, pages, watch
 from nodewise.kube.client import Answer
 from nodewise.objects import Node, Pod, Revision, Workload
-from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Store
+from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Store, Unknown
 
 from .objects import compact, deep
 from .polling import eventually
@@ -234,7 +234,7 @@ class Shown(list[Event]):
             for event in self
             if (
                 event.resource is resource
-                if isinstance(event, Listed | Bookmark)
+                if isinstance(event, Listed | Unknown | Bookmark)
                 else not isinstance(event, RevisionPage) and isinstance(event.object, kinds[resource])
             )
         ]
@@ -564,8 +564,9 @@ async def test_a_namespace_is_followed_alone(apiserver: tuple[Apiserver, KubeCli
     server, client = apiserver
     server.script["GET /apis/apps/v1/namespaces/ns/daemonsets"] = [page(None), lines()]
     async with Watches(client, lambda _: None, namespace="ns"):
-        await eventually(lambda: len({path for _, path, _, _ in server.requests}) >= 5, "all lists")
+        await eventually(lambda: len({path for _, path, _, _ in server.requests}) >= 6, "all lists")
     assert {path for _, path, _, _ in server.requests} == {
+        "/apis/nodewise.dev",
         "/apis/nodewise.dev/v1alpha1",
         "/apis/apps/v1/namespaces/ns/daemonsets",
         "/api/v1/namespaces/ns/pods",

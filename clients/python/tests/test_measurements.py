@@ -14,7 +14,7 @@ from nodewise.actuator import Blocked
 from nodewise.execute import Executor, Failed, Settled, Waiting
 from nodewise.expectations import ReconcileStates
 from nodewise.kinds import DAEMON_SET, Key, Resource, watched
-from nodewise.measurements import MOST, MOST_BYTES, Measurements, Result, Subject
+from nodewise.measurements import MOST, MOST_VALUE_BYTES, Measurements, Result, Subject
 from nodewise.store import Applied, Bookmark, Deleted
 
 from .fakes import FakeService, action, batch, create, phase, plan, refused
@@ -86,6 +86,39 @@ async def test_a_result_stays_until_it_is_counted() -> None:
     await measurements.close()
 
 
+INTERVALS = [
+    {
+        "name": "canary",
+        "analysis": [{"name": "errors", "interval": "5s"}, {"name": "others"}, {"name": "odd", "interval": "x"}],
+    },
+    7,
+    {
+        "name": "zones",
+        "groupBy": "zone",
+        "analysis": [{"name": "errors", "interval": "1h1m7s"}, {"name": "none", "interval": ""}],
+    },
+]
+
+
+# The name of a wave begins with that of its stage. Without an interval it is a minute.
+@pytest.mark.parametrize(
+    ("stage", "check", "expected"),
+    [
+        ("canary", "errors", 5),
+        ("zones/a", "errors", 3667),
+        ("canary", "others", 60),
+        ("canaryx", "errors", 60),
+        ("canary", "odd", 60),
+        ("zones/a", "none", 60),
+    ],
+)
+def test_the_interval_is_that_of_the_check(stage: str, check: str, expected: float) -> None:
+    of = v1.MeasurementId(stage=stage, check=check)
+    assert Subject(subject().workload, policy(stages=INTERVALS)).interval(of) == expected
+    for without in (None, policy(stages=7)):
+        assert Subject(subject().workload, without).interval(of) == 60
+
+
 async def test_nobody_waits_for_a_workload_that_is_gone() -> None:
     measurer = Scripted()
     measurements = Measurements(measurer)
@@ -110,7 +143,7 @@ async def test_nobody_waits_for_a_workload_that_is_gone() -> None:
     [
         (ValueError("no\nroute"), "no\\nroute"),
         (KeyError(), "KeyError"),
-        ("x" * (MOST_BYTES + 1), f"the value has more than {MOST_BYTES} bytes"),
+        ("x" * (MOST_VALUE_BYTES + 1), f"the value has {MOST_VALUE_BYTES + 1} bytes, and 65536 are allowed"),
         ("\ud800", None),
     ],
     ids=["an error", "without words", "too long", "no UTF-8"],

@@ -122,101 +122,111 @@ fn is_host(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+
     use super::*;
 
-    fn hosts(texts: &[&str]) -> Vec<AllowedHost> {
-        texts.iter().map(|text| text.parse().expect(text)).collect()
+    /// A vector of `proto/testdata/analysis_addresses.json`, which all executors share.
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Vector {
+        why: String,
+        /// A value of `--analysis-host`. It is read as `host` and `credential`.
+        flag: Option<String>,
+        host: Option<String>,
+        /// What a policy names, with `authority` and `tls` instead for a VerdictService.
+        url: Option<String>,
+        authority: Option<String>,
+        #[serde(default)]
+        tls: bool,
+        #[serde(default)]
+        hosts: Vec<String>,
+        credential: Option<String>,
+        asks: Option<Asks>,
+        refused: Option<String>,
     }
 
-    #[test]
-    fn values_of_the_flag() {
-        for (text, shown, credential) in [
-            ("Prometheus:9090", "prometheus:9090", None),
-            ("checks.example", "checks.example", None),
-            ("[::1]", "[::1]", None),
-            ("[::1]:80=a", "[::1]:80", Some("a")),
-            ("10.0.0.1:80=prom.token", "10.0.0.1:80", Some("prom.token")),
-        ] {
-            let host: AllowedHost = text.parse().expect(text);
+    /// What is called.
+    #[derive(Debug, Deserialize, PartialEq, Eq)]
+    #[serde(deny_unknown_fields)]
+    struct Asks {
+        host: String,
+        port: u16,
+        tls: bool,
+        path: String,
+    }
+
+    impl Vector {
+        fn check_flag(&self, flag: &str) {
+            let read = flag.parse::<AllowedHost>();
+            let found = read.ok().map(|host| (host.to_string(), host.credential));
+            let host = self.host.clone();
+            let expected = host.map(|host| (host, self.credential.clone()));
+            assert_eq!(found, expected, "{}", self.why);
             assert_eq!(
-                (&*host.to_string(), host.credential()),
-                (shown, credential),
-                "{text}"
+                found.is_none(),
+                self.refused.as_deref() == Some("flag"),
+                "{}",
+                self.why
             );
         }
-        for wrong in [
-            "",
-            ":80",
-            "a:",
-            "a:0",
-            "a:080",
-            "a:65536",
-            "http://a",
-            "a/b",
-            "u@a",
-            "*.example",
-            "::1",
-            "[::1",
-            "a b",
-            "a=",
-            "a=..",
-            "a=../token",
-            "a=.token",
-            "a=b..c",
-            "a=b/c",
-            "a=B",
-        ] {
-            assert!(wrong.parse::<AllowedHost>().is_err(), "{wrong}");
+
+        /// Whom the executor calls, or for which reason it refuses that.
+        fn asked(&self) -> Result<Address, &'static str> {
+            let hosts: Vec<AllowedHost> = self.hosts.iter().map(|text| text.parse().expect(text)).collect();
+            let address = match (&self.url, &self.authority) {
+                (Some(url), _) => Address::of_url(url),
+                (None, Some(authority)) => Address::of_authority(authority, self.tls),
+                (None, None) => panic!("{}: nobody is named", self.why),
+            };
+            let address = address.map_err(|_| "address")?;
+            check(&hosts, &address).map_err(|_| "host")?;
+            if let Some(name) = &self.credential {
+                check_credential(&hosts, &address, name).map_err(|_| "credential")?;
+                if !address.tls && !address.is_loopback() {
+                    return Err("plain_text");
+                }
+            }
+            Ok(address)
         }
     }
 
     // L-32.
     #[test]
-    fn only_the_very_host_is_allowed() {
-        let allowed = hosts(&["prometheus:9090", "checks", "web:443"]);
-        for (url, expected) in [
-            ("http://prometheus:9090", true),
-            ("http://PROMETHEUS:9090/x", true),
-            ("http://prometheus", false),
-            ("http://prometheus:9091", false),
-            ("http://checks", true),
-            ("https://checks:1234/", true),
-            ("http://checks.evil.example", false),
-            ("http://xchecks", false),
-            ("https://web", true),
-            ("http://web", false),
-        ] {
-            let address = Address::of_url(url).expect(url);
-            assert_eq!(check(&allowed, &address).is_ok(), expected, "{url}");
+    fn whom_a_policy_may_have_asked() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../proto/testdata/analysis_addresses.json"
+        );
+        let text = std::fs::read_to_string(path).expect(path);
+        let vectors: Vec<Vector> = serde_json::from_str(&text).expect(path);
+        assert!(!vectors.is_empty());
+        for vector in vectors {
+            if let Some(flag) = &vector.flag {
+                vector.check_flag(flag);
+                continue;
+            }
+            let found = vector.asked().map(|address| Asks {
+                host: address.host,
+                port: address.port,
+                tls: address.tls,
+                path: address.path,
+            });
+            let refused = vector.refused.as_deref();
+            match vector.asks {
+                Some(asks) => assert_eq!((found, refused), (Ok(asks), None), "{}", vector.why),
+                None => assert_eq!(found.err(), refused, "{}", vector.why),
+            }
         }
+    }
+
+    #[test]
+    fn a_refusal_says_how_to_allow_the_host() {
         let address = Address::of_url("http://checks").expect("an address");
         let error = check(&[], &address).expect_err("nobody is allowed");
         assert!(
             error.contains("--analysis-host") && error.contains("checks:80"),
             "{error}"
         );
-    }
-
-    // L-32: a policy cannot send a token to somebody else than its operator meant.
-    #[test]
-    fn a_credential_goes_only_to_its_host() {
-        let allowed = hosts(&[
-            "prometheus:9090=metrics",
-            "prometheus:9090=more",
-            "checks=checks",
-            "checks:81",
-        ]);
-        for (url, name, expected) in [
-            ("https://prometheus:9090", "metrics", true),
-            ("https://prometheus:9090", "more", true),
-            ("https://prometheus:9090", "checks", false),
-            ("https://checks:81", "checks", true),
-            ("https://checks", "metrics", false),
-            ("https://other", "metrics", false),
-        ] {
-            let address = Address::of_url(url).expect(url);
-            let found = check_credential(&allowed, &address, name);
-            assert_eq!(found.is_ok(), expected, "{url} {name}");
-        }
     }
 }

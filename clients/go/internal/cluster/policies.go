@@ -65,7 +65,12 @@ func NewPolicy(object *served.Object) *Policy {
 
 // targetsOf reads spec.targets. Both results are nil if it cannot be told what it targets.
 func targetsOf(targets any) (names []string, selector kubelabels.Selector) {
-	// Members that are newer are ignored.
+	for member := range rawjson.Object(targets) {
+		// A member of a newer version may mean other workloads.
+		if member != "names" && member != "selector" {
+			return nil, nil
+		}
+	}
 	list, selects := rawjson.At(targets, "names"), rawjson.At(targets, "selector")
 	entries, isList := list.([]any)
 	switch {

@@ -30,6 +30,8 @@ type Store struct {
 	cuts    []CutObject
 	// reached is the version that each watch has reached; absent until its first list is complete.
 	reached map[Resource]string
+	// unknown is why it is not known any more which objects of a resource there are.
+	unknown map[Resource]string
 	changes changes
 	// staged is the size in bytes of the staged revisions, by namespace. A revision is staged until its list is complete.
 	staged map[string]int
@@ -65,6 +67,7 @@ func NewStore(bucketCount uint32, kinds ...*Kind) *Store {
 		podKeys:     map[string]*named{},
 		unnamed:     convert.PodKeys(),
 		reached:     map[Resource]string{},
+		unknown:     map[Resource]string{},
 		changes:     changes{removals: map[Resource]uint64{}},
 		staged:      map[string]int{},
 	}
@@ -90,8 +93,15 @@ func (s *Store) Reached(resource Resource) string { return s.reached[resource] }
 // Listed records the version of a complete list of a resource.
 func (s *Store) Listed(resource Resource, version string) {
 	s.reached[resource] = version
+	delete(s.unknown, resource)
 	s.relisting = s.relisting && !s.Synced()
 }
+
+// SetUnknown records why it is not known which objects of a resource there are, until a list of it is complete.
+func (s *Store) SetUnknown(resource Resource, reason string) { s.unknown[resource] = reason }
+
+// Unknown returns why it is not known which objects of a resource there are; empty if no reason is known.
+func (s *Store) Unknown(resource Resource) string { return s.unknown[resource] }
 
 // BeginAnew records that etcd was restored from a backup, so that an object of a known version may have another content now (D-112). The objects
 // of a resource stay until a list replaces them. Until all resources are listed, the caches mix states from before and after the restore.

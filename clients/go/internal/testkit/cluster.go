@@ -30,8 +30,8 @@ type Cluster struct {
 	events  []clusterEvent
 	writes  []string
 	ended   bool
-	// installed is true while the custom resource is installed, and removals is how often it was removed.
-	installed bool
+	// installed is the version of the custom resource, empty while it is not installed, and removals is how often it was removed.
+	installed string
 	removals  int
 }
 
@@ -106,11 +106,12 @@ func (c *Cluster) keep(resource string, object map[string]any) {
 func (c *Cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	path := r.URL.Path
-	if rest, isCustom := strings.CutPrefix(path, customAPI); isCustom {
-		if !c.servesCustom(w, rest) {
+	if custom, isCustom := strings.CutPrefix(path, customGroup); isCustom {
+		rest, isOpen := c.servesCustom(w, custom)
+		if !isOpen {
 			return
 		}
-		path = strings.TrimPrefix(rest, "/")
+		path = rest
 	}
 	parts := strings.Split(strings.TrimPrefix(strings.TrimPrefix(path, "/apis/apps/v1/"), "/api/v1/"), "/")
 	namespace := ""

@@ -7,6 +7,7 @@ memory: after a restart, plans ask again.
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -23,8 +24,13 @@ MOST = 1_000
 """Most measurements of a workload that are under way or whose results are held: as many as a snapshot may have."""
 MOST_HOSTS = 100
 """Most hosts of a snapshot."""
-MOST_BYTES = 1 << 20
-"""Longest value, in bytes."""
+MOST_VALUE_BYTES = 64 << 10
+"""Longest value, in bytes. The service takes no longer ones."""
+INTERVAL = 60.0
+"""The time between two measurements of a check that names none, in seconds."""
+
+_INTERVAL = re.compile(r"(?=.)(?:([0-9]{1,6})h)?(?:([0-9]{1,7})m)?(?:([0-9]{1,9})s)?")
+"""The syntax of durations in a RolloutPolicy."""
 
 Result: TypeAlias = str | v1.MeasuredVerdict
 """The result of a measurement: a value as JSON, or the verdict of whoever was asked."""
@@ -70,6 +76,38 @@ class Subject:
             if uid == self.workload.uid or (uid is None and target.get("name") == self.workload.name):
                 return json.dumps(target).encode()
         return b"{}"
+
+    def interval(self, measurement: v1.MeasurementId) -> float:
+        """The time between two measurements of a check, in seconds. The name of a wave begins with that of its
+        stage.
+        """
+        spec = _object(self.policy.object).get("spec") if self.policy is not None else None
+        for stage in _objects(spec, "stages"):
+            name = stage.get("name")
+            if not isinstance(name, str) or not f"{measurement.stage}/".startswith(f"{name}/"):
+                continue
+            for check in _objects(stage, "analysis"):
+                text = check.get("interval")
+                found = _INTERVAL.fullmatch(text) if isinstance(text, str) else None
+                if check.get("name") != measurement.check or found is None:
+                    continue
+                hours, minutes, seconds = (int(part or 0) for part in found.groups())
+                # A call could not be made in no time at all.
+                return 3_600.0 * hours + 60.0 * minutes + seconds or INTERVAL
+        return INTERVAL
+
+
+def _objects(value: Any, member: str) -> list[dict[str, Any]]:
+    """The objects in the list that a member of an object has."""
+    found = value.get(member) if isinstance(value, dict) else None
+    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
+
+
+def require_short(value: str) -> None:
+    """Raises `ValueError` if a value is too long for the service."""
+    size = len(value.encode())
+    if size > MOST_VALUE_BYTES:
+        raise ValueError(f"the value has {size} bytes, and {MOST_VALUE_BYTES} are allowed")
 
 
 def _object(text: bytes) -> dict[str, Any]:
@@ -200,9 +238,8 @@ class Measurements:
             result = await self._measurer.measure(subject, request)
             if isinstance(result, v1.MeasuredVerdict):
                 made.verdict.CopyFrom(result)
-            elif len(result.encode()) > MOST_BYTES:
-                made.error = f"the value has more than {MOST_BYTES} bytes"
             else:
+                require_short(result)
                 made.value = result
         except Exception as error:
             made.error = one_line(str(error) or type(error).__name__)

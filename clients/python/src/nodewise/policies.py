@@ -35,7 +35,8 @@ class Targets:
     @classmethod
     def of(cls, targets: Any) -> "Targets":
         """Reads `spec.targets`."""
-        if not isinstance(targets, dict):
+        # A member of a newer version may mean other workloads.
+        if not isinstance(targets, dict) or not targets.keys() <= {"names", "selector"}:
             return cls()
         names, selector = targets.get("names") or [], targets.get("selector")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):

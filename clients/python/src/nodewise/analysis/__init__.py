@@ -9,20 +9,15 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlencode
-from weakref import WeakValueDictionary
 
 from .. import v1, waiting
 from ..measurements import Result, Subject
 from . import answers
 from .address import Address, AllowedHost, check
 from .calls import Post, get_verdict, post, read_token
+from .turns import Turns
 
 __all__ = ["Analyzer"]
-
-MOST_CALLS = 16
-"""Most calls under way at once."""
-MOST_CALLS_OF_NAMESPACE = 4
-"""Most of them for one namespace: whoever owns it cannot keep those of all others waiting."""
 
 
 class Analyzer:
@@ -39,7 +34,7 @@ class Analyzer:
         """`hosts` are those that may be called: `HOST[:PORT][=CREDENTIAL]`. A credential is the name of a file with a
         bearer token in the folder `credentials`, and only its host gets the token. `authorities` are the accepted
         certificate authorities as PEM; by default those of the system. `timeout` is the longest time of a call, in
-        seconds. Raises `ValueError` for a host that cannot be read.
+        seconds; the interval of the check limits it as well. Raises `ValueError` for a host that cannot be read.
         """
         self._allowed = [AllowedHost.parse(text) for text in hosts]
         self.hosts = sorted({str(host) for host in self._allowed})
@@ -47,28 +42,28 @@ class Analyzer:
         self._credentials = None if credentials is None else Path(credentials)
         self._authorities = authorities
         self._timeout = timeout
-        self._turns = asyncio.Semaphore(MOST_CALLS)
-        self._turns_of: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._turns = Turns()
 
     async def measure(self, subject: Subject, request: v1.Measure) -> Result:
         """Makes a measurement. Raises `ValueError`: its text says who was asked, and what was found."""
         address = _address(request)
         check(self._allowed, address, request.credential)
-        of_namespace = self._turns_of.setdefault(subject.workload.namespace, asyncio.Semaphore(MOST_CALLS_OF_NAMESPACE))
-        async with of_namespace, self._turns:
+        async with self._turns.take(subject.workload.namespace, request.id):
+            # A call that takes longer than the interval of its check is of no use, and would keep others waiting.
+            limit = min(self._timeout, subject.interval(request.id))
             try:
-                async with waiting.timeout(self._timeout):
-                    return await self._ask(address, subject, request)
+                async with waiting.timeout(limit):
+                    return await self._ask(address, subject, request, limit)
             except asyncio.TimeoutError:
-                raise ValueError(f"{address}: no answer within {self._timeout:g} s") from None
+                raise ValueError(f"{address}: no answer within {limit:g} s") from None
             except ValueError as error:
                 raise ValueError(f"{address}: {error}") from error
 
-    async def _ask(self, address: Address, subject: Subject, request: v1.Measure) -> Result:
+    async def _ask(self, address: Address, subject: Subject, request: v1.Measure, limit: float) -> Result:
         token = await read_token(self._credentials, request.credential) if request.credential else None
         match request.WhichOneof("provider"):
             case "prometheus":
-                form = urlencode({"query": request.prometheus.query, "timeout": f"{self._timeout * 1000:.0f}ms"})
+                form = urlencode({"query": request.prometheus.query, "timeout": f"{limit * 1000:.0f}ms"})
                 call = Post(_api(address), "application/x-www-form-urlencoded", form.encode(), token)
                 return answers.of_prometheus(await post(call, self._authorities))
             case "webhook":
@@ -77,7 +72,7 @@ class Analyzer:
         about = v1.GetVerdictRequest(
             id=request.id, policy_name=request.policy_name, workload=subject.workload, status=subject.status
         )
-        return await get_verdict(address, about, token, self._authorities, self._timeout)
+        return await get_verdict(address, about, token, self._authorities, limit)
 
 
 def _address(request: v1.Measure) -> Address:

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 _HOST = r"(?P<host>[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])"
 _PORT = r":(?P<port>[1-9][0-9]{0,4})"
-_URL = re.compile(rf"(?P<scheme>https?)://{_HOST}(?:{_PORT})?(?P<path>[/?][!-\"$-~]*)?(?:#[!-~]*)?", re.IGNORECASE)
+_URL = re.compile(
+    rf"(?P<scheme>https?)://{_HOST}(?:{_PORT})?(?P<path>[/?][!-\"$-~]*)?(?:#[!-~]*)?", re.IGNORECASE | re.ASCII
+)
+"""In ASCII: in Unicode there are other letters whose lower case is an ASCII letter, such as the Kelvin sign."""
 _AUTHORITY = re.compile(_HOST + _PORT)
 _CREDENTIAL = r"(?P<credential>[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)"
 _ALLOWED = re.compile(rf"{_HOST}(?:{_PORT})?(?:={_CREDENTIAL})?")

@@ -5,7 +5,7 @@ import math
 from typing import Any, NamedTuple
 
 from .. import v1
-from ..measurements import Result
+from ..measurements import Result, require_short
 from ..sanitize import one_line
 
 _INFO = "PromQL info:"
@@ -36,12 +36,14 @@ def of_webhook(answer: Answer) -> Result:
     """
     answer.require_success()
     text = answer.body.decode(errors="replace").strip()
+    # Before it is parsed, which may take many times its size.
+    require_short(text)
     if not text:
         return "null"
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        return json.dumps(text, ensure_ascii=False)
+        return _value(text)
     if not isinstance(value, dict) or not isinstance(value.get("verdict"), str):
         return text
     if value["verdict"] not in _VERDICTS:
@@ -73,13 +75,20 @@ def of_prometheus(answer: Answer) -> Result:
     data = said.get("data")
     kind, result = (data.get("resultType"), data.get("result")) if isinstance(data, dict) else (None, None)
     if kind == "scalar":
-        return json.dumps(_number(result, ""))
+        return _value(_number(result, ""))
     if kind != "vector" or not isinstance(result, list):
         raise ValueError(f"the query gives a {kind}, and an instant vector or a scalar is needed")
     if not result:
         raise ValueError("the query has no result: no series matches")
     numbers = [_of_series(series) for series in result]
-    return json.dumps(numbers[0] if len(numbers) == 1 else numbers)
+    return _value(numbers[0] if len(numbers) == 1 else numbers)
+
+
+def _value(value: Any) -> str:
+    """A value as JSON. Raises `ValueError` if it is too long."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    require_short(text)
+    return text
 
 
 def _of_series(series: Any) -> float:

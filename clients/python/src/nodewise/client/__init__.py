@@ -8,7 +8,7 @@ asked last.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
@@ -17,12 +17,12 @@ import grpc.aio
 
 from .. import tracing, v1, waiting
 from ..buckets import Digest
-from ..kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Kind
-from ..sanitize import one_line
 from . import discovery, health, messages, target
 from .attempts import Attempts, ClientConfig
+from .capabilities import Capabilities
 from .errors import FieldViolation, RefusedError, ServiceError, UnreachableError
 from .fault import Failed, RequestFailures, note_failure
+from .needs import Needs, kind_of, object_of
 from .pieces import Pieces, without_known
 from .replica import Replica
 from .replicas import Replicas
@@ -148,7 +148,7 @@ class PlanClient:
             if pause is None:
                 break
             await asyncio.sleep(pause)
-        raise failures.unreachable()
+        raise failures.unanswered()
 
     async def plan_request(self, request: v1.PlanRequest) -> v1.Plan:
         """Asks for a plan with a complete request: all its buckets have their bytes. The client does not send a bucket
@@ -232,7 +232,7 @@ class PlanClient:
             note_failure(self._replicas, uid, attempt.replica, answer)
             failures.failed(attempt.replica, answer)
             failures.check(len(order))
-        raise failures.unreachable()
+        raise failures.unanswered()
 
     async def _ask(
         self,
@@ -258,7 +258,7 @@ class PlanClient:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
             request, piece = question.build(known.__contains__), None
-            unplanned = await self._check_kind(uid, replica, request.snapshot, until)
+            unplanned = await self._check_needs(uid, replica, request.snapshot, until)
             if unplanned is not None:
                 return unplanned
             if not everything:
@@ -301,30 +301,26 @@ class PlanClient:
             replica.known.used(piece or ())
             replica.known.forget(lacks)
 
-    async def _check_kind(self, uid: str, replica: Replica, snapshot: v1.Snapshot, until: float) -> Failed | None:
-        """Checks that a replica plans for the kind of the workload. Returns None if it does. Every version plans for
-        DaemonSets. A replica is asked for its other kinds once after each healthy probe.
+    async def _check_needs(self, uid: str, replica: Replica, snapshot: v1.Snapshot, until: float) -> Failed | None:
+        """Checks that a replica knows what the snapshot needs. Returns None if it does. A replica is asked what it
+        knows once after each healthy probe and after each failure.
         """
-        kind = kind_of(snapshot)
-        if kind is None or kind is DAEMON_SET:
+        needs = Needs.of(snapshot)
+        if needs.are_none:
             return None
-        if replica.kinds is None:
-            asked, probed = v1.GetCapabilitiesRequest(), replica.probed
+        known = replica.capabilities
+        if known is None:
+            asked, incarnation = v1.GetCapabilitiesRequest(), replica.incarnation
             with tracing.rpc("GetCapabilities", replica.address) as rpc:
                 answer = await _call(rpc, replica, replica.stub.GetCapabilities, asked, until - time.monotonic())
             if isinstance(answer, Failed):
                 note_failure(self._replicas, uid, replica, answer)
                 return answer
-            kinds = tuple(answer.workload_kinds)
-            if probed == replica.probed:
-                replica.kinds = kinds
-        else:
-            kinds = replica.kinds
-        if kind.name in kinds:
-            return None
-        planned = ", ".join(kinds)
-        reason = f"{replica}: its version plans for {planned}, and not for {kind.name}; upgrade it"
-        return Failed(grpc.StatusCode.UNIMPLEMENTED, one_line(reason))
+            self._replicas.answered(replica)
+            known = Capabilities.of(answer)
+            if incarnation == replica.incarnation:
+                replica.capabilities = known
+        return needs.lacking(known, replica, snapshot)
 
     def _connect(self, address: str) -> Replica:
         targets = [t for t, found in self._found.items() if address in found]
@@ -421,24 +417,9 @@ def workload_uid(snapshot: v1.Snapshot) -> str:
 
     kind = kind_of(snapshot)
     try:
-        return "" if kind is None else Workload.read(kind, _object(snapshot)).uid
+        return "" if kind is None else Workload.read(kind, object_of(snapshot)).uid
     except ValueError:
         return ""
-
-
-def kind_of(snapshot: v1.Snapshot) -> Kind | None:
-    """The kind of the workload of a snapshot; None if there is no workload."""
-    return _KINDS.get(snapshot.workload.WhichOneof("kind") or "")
-
-
-def _object(snapshot: v1.Snapshot) -> bytes:
-    workload = snapshot.workload
-    named: bytes = getattr(workload, workload.WhichOneof("kind") or "daemon_set").object
-    return named
-
-
-_KINDS: Mapping[str, Kind] = {"daemon_set": DAEMON_SET, "replica_set": REPLICA_SET, "deployment": DEPLOYMENT}
-"""The kinds of workload by the members of a snapshot."""
 
 
 async def _call(

@@ -30,15 +30,25 @@ class FieldViolation:
 
 
 class RefusedError(ServiceError):
-    """A replica refused the request itself. No other replica would accept it."""
+    """A replica refused the request itself, and no other replica would accept it. Or no replica was asked, because all
+    are too old for the request.
+    """
 
     def __init__(
-        self, message: str, code: grpc.StatusCode | None = None, violations: Sequence[FieldViolation] = ()
+        self,
+        message: str,
+        code: grpc.StatusCode | None = None,
+        violations: Sequence[FieldViolation] = (),
+        lacks: str | None = None,
     ) -> None:
         super().__init__(message, code)
         self.violations = tuple(violations)
         """The fields that the replica rejected, from the detail `google.rpc.BadRequest` of its response. Empty if the
         response has no such detail.
+        """
+        self.lacks = lacks
+        """The feature that the request needs and no replica knows, such as `RolloutPolicies`. Then no replica was sent
+        the request.
         """
 
     def may_concern(self, field: str) -> bool:

@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError, Message
 from google.rpc import error_details_pb2, status_pb2
 
 from .. import times, v1
-from .errors import FieldViolation, RefusedError, UnreachableError
+from .errors import FieldViolation, RefusedError, ServiceError, UnreachableError
 from .replica import Replica
 from .replicas import Replicas
 
@@ -29,6 +29,9 @@ class Fault(enum.Enum):
     """The request is invalid for every replica."""
     SIZE = enum.auto()
     """The request, or its response, is too large for this replica. Another replica may have a higher limit."""
+    OUTDATED = enum.auto()
+    """The replica works, and its version does not know a feature that the request needs. It was not sent the request.
+    """
     TRANSIENT = enum.auto()
     """The replica works and cannot take the request now: it is saturated, or loses buckets while they are sent."""
     REPLICA = enum.auto()
@@ -45,6 +48,8 @@ class Failed:
     reason: str
     details: bytes = b""
     """The serialized google.rpc.Status from `grpc-status-details-bin`."""
+    lacks: str | None = None
+    """The feature that the request needs and the replica does not know."""
 
     @property
     def retry_after(self) -> float | None:
@@ -68,6 +73,8 @@ class Failed:
     @property
     def fault(self) -> Fault:
         """The cause of the failure."""
+        if self.lacks is not None:
+            return Fault.OUTDATED
         match self.code:
             case grpc.StatusCode.INVALID_ARGUMENT:
                 return Fault.REQUEST
@@ -100,7 +107,7 @@ class Failed:
 def note_failure(replicas: Replicas, uid: str, replica: Replica, failed: Failed) -> None:
     """Updates the status of a replica after a failed call, as far as the cause is certain."""
     match failed.fault:
-        case Fault.REQUEST | Fault.SIZE | Fault.TRANSIENT:
+        case Fault.REQUEST | Fault.SIZE | Fault.OUTDATED | Fault.TRANSIENT:
             # The replica answered. An overloaded replica has not failed, and its load would not fall if its workloads
             # moved to replicas with cold caches.
             replicas.answered(replica)
@@ -118,11 +125,14 @@ class RequestFailures:
         self._replicas = replicas
         self._suspects: dict[Replica, str] = {}
         self._too_large = 0
+        self._outdated: set[Replica] = set()
         self.last: Failed | None = None
 
     def failed(self, replica: Replica, failed: Failed) -> None:
         """Records that a replica failed."""
         self._too_large += failed.fault is Fault.SIZE
+        if failed.fault is Fault.OUTDATED:
+            self._outdated.add(replica)
         if failed.fault is Fault.UNCLEAR:
             self._suspects.setdefault(replica, failed.reason)
         self.last = failed
@@ -144,11 +154,16 @@ class RequestFailures:
             raise RefusedError(
                 f"the planning service refused the request: {self.last.reason}", self.last.code, self.last.violations
             )
+        if self.last.fault is Fault.OUTDATED and len(self._outdated) >= max(replicas, 1):
+            raise self.unanswered()
         if len(self._suspects) >= MAX_SUSPECTS:
-            raise self.unreachable()
+            raise self.unanswered()
 
-    def unreachable(self) -> UnreachableError:
+    def unanswered(self) -> ServiceError:
         """The error for a call that no replica answered, with the last failure."""
+        if self.last is not None and self.last.lacks is not None:
+            reason = f"the planning service is too old: {self.last.reason}"
+            return RefusedError(reason, self.last.code, lacks=self.last.lacks)
         if self.last is None:
             return UnreachableError(self._replicas.health() or "no replica of the planning service was asked in time")
         return UnreachableError(f"no replica of the planning service answered: {self.last.reason}", self.last.code)

@@ -13,6 +13,7 @@ from grpc_health.v1 import health_pb2_grpc
 
 from ..buckets import Digest
 from ..v1.reconcile_service_pb2_grpc import ReconcileServiceStub
+from .capabilities import Capabilities
 from .target import Dns, Fixed
 
 if TYPE_CHECKING:
@@ -128,10 +129,10 @@ class Replica:
         """Set by each failed call. The health follower clears it before it starts."""
         self.is_closed = False
         """The channel is closed."""
-        self.kinds: tuple[str, ...] | None = None
-        """The kinds of workload that the replica plans for. None if it was not asked since the last healthy probe."""
-        self.probed = 0
-        """The number of healthy probes."""
+        self.capabilities: Capabilities | None = None
+        """What the replica knows. None if it was not asked since the last healthy probe, or has failed since."""
+        self.incarnation = 0
+        """How often another version may have begun to run at the address."""
         self._calls = 0
         """The number of calls under way."""
         self._idle = asyncio.Event()
@@ -197,9 +198,12 @@ class Replica:
     def serves(self) -> None:
         """Records that the replica reported SERVING."""
         self.status = ReplicaStatus.READY
-        # Another version may listen at the address now.
-        self.kinds = None
-        self.probed += 1
+        self._may_be_another()
+
+    def _may_be_another(self) -> None:
+        """Records that another version may listen at the address by now."""
+        self.capabilities = None
+        self.incarnation += 1
 
     def drains(self) -> bool:
         """Records that the replica is draining. Returns whether it could be asked until now."""
@@ -211,6 +215,7 @@ class Replica:
         """Evicts the replica. Returns whether it could be asked until now."""
         before, self.status = self.status, ReplicaStatus.EVICTED
         self.reason = reason
+        self._may_be_another()
         return before.rank == 0
 
     @property

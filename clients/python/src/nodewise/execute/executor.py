@@ -167,6 +167,9 @@ class Executor:
             self._requeue_limit.forget(key)
             self._measurements.forget(key)
             return None
+        unknown = self.state.store.unknown(workload.kind)
+        if unknown is not None:
+            raise ReconcileEndedError(Failed(unknown))
         if self.state.store.is_relisting:
             raise ReconcileEndedError(Waiting(Relisting(tuple(self.state.store.unsynced()))))
         behind = self.state.gate.check(key, self.state.store.reached)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from .. import snapshot, times, tracing, v1, waiting
-from ..actuator import Actuator, ActuatorError
+from ..actuator import Actuator, ActuatorError, WorkloadEvent
 from ..buckets import Digest
 from ..client import PlanService, RefusedError, ServiceError
 from ..kinds import Key, ObjectKey, Resource
@@ -95,7 +95,11 @@ class PlanRequests:
         try:
             return await self._ask_for_plan(workload, live)
         except RefusedError as error:
-            self._drop_dispensable(workload, error)
+            if error.lacks is None:
+                self._drop_dispensable(workload, error)
+            else:
+                # The request is not the cause. Nothing is rolled out until somebody upgrades the service (L-44).
+                self._actuator.emit(WorkloadEvent(workload.reference, "Warning", "ServiceTooOld", one_line(str(error))))
             raise ReconcileEndedError(Failed(str(error), code=error.code, refused=True)) from error
         except ServiceError as error:
             self._calls.require_running()

@@ -31,9 +31,10 @@ from ..objects import Node, Pod, Revision, Workload
 from ..policies import RolloutPolicy
 from ..rawjson import UNREADABLE, Served
 from ..sanitize import one_line
-from ..store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Watched, is_kept
+from ..store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Unknown, Watched, is_kept
 from .client import KubeClient
-from .pages import OBJECT_BYTES, UnreadableError, lossy, page_size, pages, read_page
+from .installed import OtherVersionError, is_installed
+from .pages import UnreadableError, lossy, page_size, pages, read_page
 
 _log = tracing.logger(__name__)
 
@@ -133,16 +134,6 @@ class _Identity(msgspec.Struct, rename="camel"):
     resource_version: str = ""
 
 
-class _Named(msgspec.Struct):
-    name: str = ""
-
-
-class _Resources(msgspec.Struct):
-    """An APIResourceList."""
-
-    resources: list[_Named] = []
-
-
 class _Status(msgspec.Struct):
     code: int = 0
     message: str = ""
@@ -187,6 +178,8 @@ class _Follower:
         """Whether to ask first if the resource is installed."""
         self._is_absent = False
         """The sink was told that the resource is not installed."""
+        self._is_unknown = False
+        """The sink was told that it is not known which objects there are."""
         self._outdated = asyncio.Event()
         """Set if another resource showed a restore of etcd and this one was not listed since."""
         self._is_confirmed = False
@@ -248,7 +241,15 @@ class _Follower:
         """Asks whether the resource is installed. If it is, lists it. If it is not, tells the sink so once, and after
         each restore of etcd, and waits before the next question.
         """
-        if await self._is_installed():
+        try:
+            found = await is_installed(self._client, self.resource)
+        except OtherVersionError as error:
+            if not self._is_unknown:
+                _log.error("nothing is rolled out without the %s: %s", self.resource.value, error)
+            self._is_absent, self._is_unknown = False, True
+            self._sink(Unknown(self.resource, str(error)))
+            raise _BrokenError(str(error)) from error
+        if found:
             if self._is_absent:
                 _log.info("%s are installed by now", self.resource.value)
             await self._list()
@@ -256,7 +257,7 @@ class _Follower:
         if not self._is_absent or self._outdated.is_set():
             _log.info("%s are not installed", self.resource.value)
             self._outdated.clear()
-            self._version, self._must_discover, self._is_absent = "", True, True
+            self._version, self._must_discover, self._is_absent, self._is_unknown = "", True, True, False
             self._sink(Listed(self.resource, [], ""))
             self._has_listed.set()
         self.failure = ""
@@ -265,20 +266,6 @@ class _Follower:
                 await self._outdated.wait()
         except asyncio.TimeoutError:
             pass
-
-    async def _is_installed(self) -> bool:
-        """Whether the resource is installed. Every authenticated user may ask that."""
-        try:
-            answer = await self._client.call("GET", self.resource.api, timeout=OPEN_TIMEOUT, max_bytes=OBJECT_BYTES)
-        except ActuatorError as error:
-            if error.http_status == 404:
-                return False
-            raise
-        try:
-            found = msgspec.json.decode(answer.body, type=_Resources)
-        except UNREADABLE as error:
-            raise _BrokenError(f"reading the resources of {self.resource.api}: {error}") from error
-        return any(named.name == self.resource.value for named in found.resources)
 
     async def _list(self) -> None:
         """Lists all objects as of one version, page by page. Triggers new lists of the other resources if this list is
@@ -306,7 +293,7 @@ class _Follower:
         _log.debug("listed %s at %s", self.resource.value, version)
         has_restarted = is_behind(self._version, version)
         self._version, self._is_confirmed, self._must_list = version, True, False
-        self._must_discover = self._is_absent = False
+        self._must_discover = self._is_absent = self._is_unknown = False
         self.failure = ""
         self._sink(Listed(self.resource, objects, version))
         self._has_listed.set()

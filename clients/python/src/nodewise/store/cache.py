@@ -24,6 +24,7 @@ from .events import (
     PolicyChange,
     RevisionChange,
     RevisionPage,
+    Unknown,
     Visit,
     Watched,
     WorkloadChange,
@@ -62,6 +63,8 @@ class Store:
         self._labels = Labels()
         self._keys = SentKeys()
         self._reached: dict[Resource, str] = {}
+        self._unknown: dict[Resource, str] = {}
+        """The resources of which it is not known which objects there are, and why."""
         self._changes = Changes()
         self._pages: dict[str, Revisions] = {}
         """The revisions of an incomplete list, by namespace."""
@@ -82,12 +85,15 @@ class Store:
                 self._put_page(revisions, is_first)
             case Listed(resource, objects, version):
                 self._reached[resource] = version
+                self._unknown.pop(resource, None)
                 if resource is Resource.REVISIONS:
                     objects = [*self._take_pages(), *objects]
                 self._forget_missing(resource, objects, visit)
                 for obj in objects:
                     self._put(obj, visit)
                 self.is_relisting = self.is_relisting and bool(self.unsynced())
+            case Unknown(resource, reason):
+                self._unknown[resource] = reason
             case Bookmark(resource, version):
                 self._advance(resource, version)
 
@@ -109,6 +115,17 @@ class Store:
     def unsynced(self) -> list[Resource]:
         """The resources whose first list is not complete yet."""
         return [resource for resource in self.watched if resource not in self._reached]
+
+    def unknown(self, kind: Kind) -> str | None:
+        """Why no plan can be made for workloads of a kind: it is not known which objects of some resource there are.
+        None if it is.
+        """
+        reasons = (
+            f"nothing is rolled out without knowing the {resource.value}: {reason}"
+            for resource, reason in self._unknown.items()
+            if resource in kind.reads
+        )
+        return next(reasons, None)
 
     def reached(self, resource: Resource) -> str:
         """The resourceVersion that the watch of a resource has reached; empty before the first list."""

@@ -38,6 +38,14 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
+class Unknown:
+    """It is not known any more which objects of the resource there are, until the next `Listed`."""
+
+    resource: Resource
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Bookmark:
     """Nothing changed. The watch of this resource has reached this version."""
 
@@ -54,7 +62,7 @@ class RevisionPage:
     """The first page of a list. Pages of an earlier, incomplete list are void."""
 
 
-Event: TypeAlias = Applied | Deleted | Listed | Bookmark | RevisionPage
+Event: TypeAlias = Applied | Deleted | Listed | Unknown | Bookmark | RevisionPage
 """An event of a watch. Events of one resource are in the order of the watch. There is no order across resources."""
 
 
