@@ -49,6 +49,7 @@ pub use own_pods::{LivePods, is_finished, is_live};
 use parts::Parts;
 use pods::Pods;
 use policies::Policies;
+pub(crate) use policies::bound;
 pub(crate) use revisions::REVISION_BYTES;
 use revisions::Revisions;
 use staged::Pages;
@@ -115,6 +116,8 @@ pub struct Store {
     unready_changes: HashSet<Arc<str>>,
     /// Rate limit of the warning that a workload has too many revisions.
     pub too_many: LogLimiter<Key>,
+    /// Rate limit of the warning that policies of a namespace are not kept.
+    not_kept: LogLimiter<String>,
     /// By resource: the version that its watch has reached; `None` until the first list is complete.
     reached: HashMap<Resource, String>,
     /// The resourceVersions have restarted, and not every resource was listed since.
@@ -162,6 +165,7 @@ impl Store {
             too_many: LogLimiter::default(),
             reached: HashMap::new(),
             is_relisting: false,
+            not_kept: LogLimiter::default(),
         };
         for resource in kinds {
             store.add_kind(CachedKind {

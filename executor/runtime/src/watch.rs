@@ -273,6 +273,10 @@ pub trait Watched: Sized + Send + 'static {
         true
     }
 }
+    /// Drops what of these objects of an unfinished list would not be cached. Called after each page of a kind that does not send
+    /// pages.
+    fn bound(_: &mut [Self]) {}
+
 
 /// Lists and watches one resource.
 struct Reflector<T> {
@@ -515,7 +519,10 @@ impl<T: Watched> Reflector<T> {
                 self.wait_until_received().await?;
                 Ok(Vec::new())
             }
-            Err(objects) => Ok(objects),
+            Err(mut objects) => {
+                T::bound(&mut objects);
+                Ok(objects)
+            }
         }
     }
 
