@@ -413,12 +413,13 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             );
             let mut snapshot =
                 snapshot::take::<K>(&mut state.store, &current, sent.clone(), live, now, known);
-            let measured = analysis::add(&mut snapshot, &current, &self.apply.measurements);
+            let policies = snapshot::policies::<K>(&state.store, &current);
+            let measured = analysis::add(&mut snapshot, &current, &policies, &self.apply.measurements);
             inputs.push(Inputs {
                 workload: Arc::clone(&current),
                 sent,
                 as_of,
-                policies: snapshot::policies::<K>(&state.store, &current),
+                policies,
                 measured,
                 undecided,
             });
