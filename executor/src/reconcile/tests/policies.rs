@@ -352,6 +352,26 @@ async fn a_measurement_is_sent_until_it_is_counted() {
     }
 }
 
+// L-2: what policies of another version ask for is not known.
+#[tokio::test]
+async fn a_workload_waits_while_its_policies_are_not_known() {
+    let fixture = with(ScriptedService::default().then_plan(noop()));
+    fixture.watch(ClusterEvent::Lost(Resource::ROLLOUT_POLICIES));
+    assert_eq!(
+        fixture.reconcile().await,
+        Ending::Relisting(Resource::ROLLOUT_POLICIES)
+    );
+    assert_eq!(fixture.service.plans_asked(), 0);
+    let listed = ClusterEvent::Policies(Delta::Listed {
+        objects: Vec::new(),
+        resource_version: String::new(),
+    });
+    let woken = fixture.state.lock().handle_event(listed, &fixture.metrics);
+    assert!(woken.iter().any(|wake| wake.key == key()), "{woken:?}");
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert!(fixture.service.snapshot(0).caches_synced);
+}
+
 // A wrong service does not fill the memory with results that no plan reads.
 #[tokio::test]
 async fn what_was_measured_for_a_policy_that_is_gone_is_forgotten() {
