@@ -30,7 +30,7 @@ use crate::plan_check::retain_valid_entries;
 use crate::state::Shared;
 use crate::trace::Origins;
 use nodewise_runtime::apply::{self, Applied, LeftOut};
-use nodewise_runtime::kind::Kind;
+use nodewise_runtime::kind::{Kind, needed};
 use nodewise_runtime::snapshot::{self, LiveObjects};
 use nodewise_telemetry::in_short;
 
@@ -346,7 +346,11 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             return Ok(None);
         };
         let workload = Arc::clone(workload);
-        if let Some(resource) = state.store.relisting() {
+        let unknown = state
+            .store
+            .relisting()
+            .or_else(|| state.store.lost(needed::<K>()));
+        if let Some(resource) = unknown {
             return Err(Ending::Relisting(resource));
         }
         match state.gate.check(key, |resource| state.store.reached(resource)) {
@@ -413,12 +417,13 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             );
             let mut snapshot =
                 snapshot::take::<K>(&mut state.store, &current, sent.clone(), live, now, known);
-            let measured = analysis::add(&mut snapshot, &current, &self.apply.measurements);
+            let policies = snapshot::policies::<K>(&state.store, &current);
+            let measured = analysis::add(&mut snapshot, &current, &policies, &self.apply.measurements);
             inputs.push(Inputs {
                 workload: Arc::clone(&current),
                 sent,
                 as_of,
-                policies: snapshot::policies::<K>(&state.store, &current),
+                policies,
                 measured,
                 undecided,
             });

@@ -157,6 +157,7 @@ impl State {
     pub fn handle_event(&mut self, event: ClusterEvent, metrics: &Metrics) -> Vec<Wake> {
         self.handle_version_restart(&event);
         let was_relisting = self.store.relisting().is_some();
+        let had_lost_any = self.store.has_lost_any();
         // Only a list can make a kind ready.
         let were_ready: Vec<_> = match event.listed() {
             Some(_) => self.kinds.iter().map(|kind| kind.is_ready(&self.store)).collect(),
@@ -226,7 +227,8 @@ impl State {
         metrics.runtime().watched(resource, self.store.reached(resource));
         let opened = self.gate.take_ready(|resource| self.store.reached(resource));
         shown.wakes.extend(opened.into_iter().map(Wake::now));
-        if was_relisting && self.store.relisting().is_none() {
+        let is_complete_again = was_relisting && self.store.relisting().is_none();
+        if is_complete_again || (had_lost_any && !self.store.has_lost_any()) {
             for urgency in &mut wake_all {
                 *urgency = (*urgency).max(Some(Urgency::Normal));
             }

@@ -62,7 +62,7 @@ pub use parse::parse_text;
 pub use pod::{Pod, pod, pod_from};
 pub use problem::pod_problem;
 pub use revision::Revision;
-pub use rollout_policy::{PolicyTargets, RolloutPolicy};
+pub use rollout_policy::{MOST_POLICY_BYTES, PolicyTargets, Reduced, RolloutPolicy};
 pub use selection::OwnershipSelector;
 pub use selector::{Selector, is_label_value};
 pub use time::{moment, timestamp};

@@ -3,12 +3,14 @@
 //! The executor sends policies as they are served. Of the spec it reads only which workloads a policy may target, and which
 //! labels of nodes the stages name. What a policy means is the service's to say.
 
+mod stand_in;
+
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use nodewise_proto::{Timestamp, v1::Label};
 use serde::Deserialize;
-use serde_json::{Value, value::RawValue};
+use serde_json::{Value, json, value::RawValue};
 
 use crate::error::ProjectError;
 use crate::label_keys::LabelKeysRead;
@@ -17,6 +19,13 @@ use crate::meta::Meta;
 use crate::parse::parse_text;
 use crate::selector::Selector;
 use crate::workload::Workload;
+
+/// The most bytes of an object that is kept and sent: as many as the service takes.
+pub const MOST_POLICY_BYTES: usize = 1 << 20;
+/// The most bytes of the targets of the stand-in for a larger object, and of its status.
+const MOST_STAND_IN: usize = 32 << 10;
+/// The most bytes of the targets of a mark, and of its status.
+const MOST_MARK: usize = 2 << 10;
 
 /// A RolloutPolicy.
 #[derive(Clone, Debug)]
@@ -35,8 +44,22 @@ pub struct RolloutPolicy {
     pub targets: PolicyTargets,
     /// The keys of node labels that the stages name.
     pub reads: LabelKeysRead,
-    /// The object as JSON, without its managed fields.
+    /// The object as JSON, without its managed fields. If `reduced` is set, what is kept and sent in its place: a policy that cannot be
+    /// used, and that holds the rollouts of its targets.
     pub object: Bytes,
+    /// Set if the object is not kept.
+    pub reduced: Option<Reduced>,
+}
+
+/// What is kept of an object that is too much to keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reduced {
+    /// Why the object is not kept.
+    pub why: String,
+    /// The whole status is kept. Without it no plan can know what a write of the status would undo.
+    pub has_status: bool,
+    /// As little is kept as can be.
+    pub is_mark: bool,
 }
 
 /// Which workloads of its namespace a policy targets.
@@ -112,7 +135,7 @@ impl RolloutPolicy {
         }
         let spec: Option<Spec> = spec.and_then(|spec| parse_text(spec.get()).ok());
         let Spec { targets, stages } = spec.unwrap_or_default();
-        Ok(Self {
+        let policy = Self {
             namespace: metadata.namespace,
             name: metadata.name,
             uid: metadata.uid,
@@ -121,7 +144,46 @@ impl RolloutPolicy {
             targets: PolicyTargets::read(&targets),
             reads: LabelKeysRead::of_nodes(node_labels(&stages)),
             object: object_json(object),
-        })
+            reduced: None,
+        };
+        let size = policy.object.len();
+        if size <= MOST_POLICY_BYTES {
+            return Ok(policy);
+        }
+        let why = format!("the policy has {size} bytes; at most {MOST_POLICY_BYTES} are taken");
+        Ok(policy.reduce(why, MOST_STAND_IN))
+    }
+
+    /// The policy without its object: it targets what it has targeted, and cannot be used.
+    #[must_use]
+    pub fn mark(&self, why: String) -> Self {
+        self.reduce(why, MOST_MARK)
+    }
+
+    fn reduce(&self, why: String, most: usize) -> Self {
+        let identity = json!({
+            "name": self.name,
+            "namespace": self.namespace,
+            "uid": self.uid,
+            "resourceVersion": self.resource_version,
+        });
+        let object = String::from_utf8_lossy(&self.object);
+        let stand_in = stand_in::write(&object, identity, &why, most);
+        Self {
+            targets: if stand_in.has_targets {
+                self.targets.clone()
+            } else {
+                PolicyTargets::Unknown
+            },
+            reads: LabelKeysRead::of_nodes(BTreeSet::new()),
+            object: stand_in.object,
+            reduced: Some(Reduced {
+                why,
+                has_status: stand_in.has_status,
+                is_mark: most == MOST_MARK,
+            }),
+            ..self.clone()
+        }
     }
 
     /// Whether the policy targets a workload of its namespace, or may target it.
@@ -151,8 +213,6 @@ fn node_labels(stages: &Value) -> BTreeSet<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn policy(spec: &Value) -> RolloutPolicy {
@@ -240,5 +300,74 @@ mod tests {
         assert_eq!(error.to_string(), "metadata.uid: is missing");
         let odd = RolloutPolicy::from_text(r#"{"metadata": {"name": "a", "uid": "u"}, "spec": 7}"#);
         assert_eq!(odd.expect("a policy").targets, PolicyTargets::Unknown);
+    }
+
+    /// A policy with a query of this length and a status of this length.
+    fn large(query: usize, message: usize) -> RolloutPolicy {
+        let revision = |hash: &str| json!({"hash": hash, "number": 1});
+        let target = json!({"name": "agent", "uid": "u", "state": "Soaking", "message": "m".repeat(message),
+            "updateRevision": revision("new"), "stableRevision": revision("old"), "rejectedRevision": null});
+        let conflict = json!({"name": "proxy", "uid": "v", "state": "Conflict"});
+        let metadata = json!({"namespace": "ns", "name": "agents", "uid": "p1", "resourceVersion": "7", "generation": 3,
+            "creationTimestamp": "2026-01-01T00:00:00Z"});
+        let stages =
+            json!([{"name": "canary", "groupBy": "rack", "analysis": [{"query": "q".repeat(query)}]}]);
+        let object = json!({"metadata": metadata, "spec": {"targets": {"names": ["agent"]}, "stages": stages},
+            "status": {"targets": [target, conflict]}});
+        RolloutPolicy::from_json(&object).expect("a policy")
+    }
+
+    fn object(policy: &RolloutPolicy) -> Value {
+        serde_json::from_slice(&policy.object).expect("JSON")
+    }
+
+    // L-2: it holds what it targets, and says why. What it has decided is not forgotten.
+    #[test]
+    fn of_a_policy_that_is_too_large_a_stand_in_is_kept() {
+        assert_eq!(large(MOST_POLICY_BYTES - 1_000, 1).reduced, None);
+        let policy = large(MOST_POLICY_BYTES, 1);
+        let reduced = policy.reduced.clone().expect("it is too large");
+        assert!(reduced.has_status && !reduced.is_mark);
+        assert!(policy.object.len() < 2_000 && policy.reads.node_labels.is_empty());
+        assert_eq!(policy.targets, PolicyTargets::Names(vec!["agent".to_owned()]));
+        let kept = object(&policy);
+        assert_eq!(
+            kept["metadata"],
+            json!({"namespace": "ns", "name": "agents", "uid": "p1", "resourceVersion": "7",
+            "generation": 3, "creationTimestamp": "2026-01-01T00:00:00Z"})
+        );
+        let why = kept["spec"]["stages"].as_str().expect("a text");
+        assert_eq!(why, reduced.why);
+        assert!(why.contains("bytes; at most 1048576 are taken"), "{why}");
+        assert_eq!(kept["spec"]["targets"], json!({"names": ["agent"]}));
+        assert_eq!(kept["status"]["targets"][0]["state"], "Soaking");
+
+        let without = large(MOST_POLICY_BYTES, MOST_STAND_IN);
+        assert!(!without.reduced.as_ref().expect("it is too large").has_status);
+        let decided = json!([{"name": "agent", "uid": "u", "updateRevision": {"hash": "new", "number": 1},
+            "stableRevision": {"hash": "old", "number": 1}}]);
+        assert_eq!(object(&without)["status"], json!({"targets": decided}));
+    }
+
+    #[test]
+    fn a_mark_is_small() {
+        let mark = large(1, MOST_MARK).mark("too many".to_owned());
+        let reduced = mark.reduced.clone().expect("a mark");
+        assert_eq!(
+            reduced,
+            Reduced {
+                why: "too many".to_owned(),
+                has_status: false,
+                is_mark: true
+            }
+        );
+        assert!(mark.object.len() < 1_000, "{}", mark.object.len());
+        assert_eq!(mark.targets, PolicyTargets::Names(vec!["agent".to_owned()]));
+        assert_eq!(object(&mark)["spec"]["stages"], "too many");
+
+        let names: Vec<_> = (0..1_000).map(|number| format!("agent-{number}")).collect();
+        let many = policy(&json!({"targets": {"names": names}})).mark("too many".to_owned());
+        assert!(many.object.len() < 1_000);
+        assert_eq!(many.targets, PolicyTargets::Unknown, "it may target any workload");
     }
 }

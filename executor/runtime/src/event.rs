@@ -43,6 +43,9 @@ pub enum ClusterEvent {
         /// metadata.name.
         name: String,
     },
+    /// The objects of this resource are not known any more, until its next list: the apiserver serves them in a version only that the
+    /// executor cannot read.
+    Lost(Resource),
     /// Nothing changed, but the watch of this resource has reached this resourceVersion.
     Bookmark(Resource, String),
 }
@@ -52,7 +55,7 @@ impl ClusterEvent {
     #[must_use]
     pub fn resource(&self) -> Resource {
         match self {
-            Self::Workloads(resource, _) | Self::Bookmark(resource, _) => *resource,
+            Self::Workloads(resource, _) | Self::Lost(resource) | Self::Bookmark(resource, _) => *resource,
             Self::Pods(_) | Self::PodPage { .. } => Resource::PODS,
             Self::Nodes(_) => Resource::NODES,
             Self::Policies(_) => Resource::ROLLOUT_POLICIES,
@@ -76,6 +79,7 @@ impl ClusterEvent {
             | Self::RevisionPage { .. }
             | Self::RevisionRead(_)
             | Self::RevisionGone { .. }
+            | Self::Lost(_)
             | Self::Bookmark(..) => None,
         }
     }

@@ -12,11 +12,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use bytes::Bytes;
 use nodewise_projection::{Key, RolloutPolicy, timestamp};
 use nodewise_proto::v1::{self, measurement};
+use prost::Message as _;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 
 /// The most measurements of a workload that are under way or whose results are held: as many as a snapshot may have.
 const MOST: usize = 1_000;
+
+/// The most bytes of the results of a workload that are held. A service that asks for measurements and never counts them must not fill
+/// the memory. Of one that counts them, each plan drops what is held.
+const MOST_BYTES: usize = 4 << 20;
 
 /// A call that makes a measurement. It ends with the result, which may be an error.
 pub type Measuring = Pin<Box<dyn Future<Output = measurement::Result> + Send>>;
@@ -180,6 +185,18 @@ impl Measurements {
         }
     }
 
+    /// Forgets what was measured for policies of a workload whose uids are not these, and ends what is under way for them.
+    pub fn retain(&self, workload: &Key, is_of_policy: &dyn Fn(&str) -> bool) {
+        let mut state = self.shared.lock();
+        let Some(of) = state.of.get_mut(workload) else {
+            return;
+        };
+        of.entries.retain(|(policy_uid, ..), _| is_of_policy(policy_uid));
+        if of.entries.is_empty() {
+            state.of.remove(workload);
+        }
+    }
+
     /// Forgets a workload that is gone, and ends its measurements.
     pub fn forget(&self, workload: &Key) {
         self.shared.lock().of.remove(workload);
@@ -217,15 +234,26 @@ async fn end(measuring: Measuring, shared: Weak<Shared>, workload: Key, id: v1::
     let Some(shared) = shared.upgrade() else { return };
     {
         let mut state = shared.lock();
-        let entries = state.of.get_mut(&workload).map(|of| &mut of.entries);
-        let Some(entry) = entries.and_then(|entries| entries.get_mut(&parts(&id))) else {
+        let Some(of) = state.of.get_mut(&workload) else {
             return;
         };
-        *entry = Entry::Ended(Box::new(v1::Measurement {
+        let held: usize = of.entries.values().map(Entry::bytes).sum();
+        let Some(entry) = of.entries.get_mut(&parts(&id)) else {
+            return;
+        };
+        let mut ended = v1::Measurement {
             id: Some(id),
             time: Some(timestamp(jiff::Timestamp::now())),
             result: Some(result),
-        }));
+        };
+        let bytes = ended.encoded_len();
+        if held.saturating_add(bytes) > MOST_BYTES {
+            let error = format!(
+                "the result has {bytes} bytes, and {held} bytes of results wait to be counted; at most {MOST_BYTES} are held for a workload"
+            );
+            ended.result = Some(measurement::Result::Error(error));
+        }
+        *entry = Entry::Ended(Box::new(ended));
         state.ended.insert(workload);
     }
     shared.ended.notify_one();
@@ -242,6 +270,16 @@ impl OfWorkload {
         Self {
             uid: uid.to_owned(),
             entries: BTreeMap::new(),
+        }
+    }
+}
+
+impl Entry {
+    /// The bytes of a result.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::UnderWay(_) => 0,
+            Self::Ended(measurement) => measurement.encoded_len(),
         }
     }
 }
@@ -365,6 +403,59 @@ mod tests {
         let mut answer = answers.recv().await.expect("a call");
         drop(measurements);
         answer.closed().await;
+    }
+
+    // A wrong service asks and never counts. The error counts as one of the check, so that the rollout waits.
+    #[tokio::test]
+    async fn the_results_of_a_workload_have_a_limited_size() {
+        let (measurements, mut answers) = scripted();
+        let size = 64 << 10;
+        for number in 0..100 {
+            measurements.start(&subject("u1"), &request(number));
+            let answer = answers.recv().await.expect("a call");
+            answer.send(value(&"x".repeat(size))).expect("it waits");
+            measurements.ended().await;
+        }
+        let results = measurements.results(&key(), "u1");
+        let bytes: usize = results.iter().map(prost::Message::encoded_len).sum();
+        assert!(results.len() == 100 && bytes < MOST_BYTES + 100 * 300, "{bytes}");
+        let is_value =
+            |result: &&v1::Measurement| matches!(result.result, Some(measurement::Result::Value(_)));
+        assert_eq!(results.iter().filter(is_value).count(), MOST_BYTES / size - 1);
+        let Some(measurement::Result::Error(error)) = &results[99].result else {
+            panic!("{results:?}");
+        };
+        assert!(error.contains("at most 4194304 are held"), "{error}");
+        let ids: Vec<_> = results.into_iter().filter_map(|result| result.id).collect();
+        measurements.counted(&key(), &ids);
+        measurements.start(&subject("u1"), &request(0));
+        let answer = answers.recv().await.expect("a call");
+        answer.send(value("1")).expect("it waits");
+        measurements.ended().await;
+        assert_eq!(
+            measurements.results(&key(), "u1")[0].result,
+            Some(value("1")),
+            "there is room again"
+        );
+    }
+
+    #[tokio::test]
+    async fn of_a_policy_that_is_gone_nothing_is_kept() {
+        let (measurements, mut answers) = scripted();
+        for number in [0, 1] {
+            measurements.start(&subject("u1"), &request(number));
+        }
+        let [ended, mut under_way] =
+            [answers.recv().await, answers.recv().await].map(|answer| answer.expect("a call"));
+        ended.send(value("1")).expect("it waits");
+        measurements.ended().await;
+        measurements.retain(&key(), &|uid| uid == "p1");
+        assert_eq!(numbers(&measurements.results(&key(), "u1")), [0]);
+        assert!(!under_way.is_closed());
+        measurements.retain(&key(), &|uid| uid == "p2");
+        under_way.closed().await;
+        assert_eq!(measurements.results(&key(), "u1"), []);
+        assert!(measurements.shared.lock().of.is_empty());
     }
 
     // A stop, or the loss of the lease.

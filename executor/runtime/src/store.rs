@@ -49,6 +49,7 @@ pub use own_pods::{LivePods, is_finished, is_live};
 use parts::Parts;
 use pods::Pods;
 use policies::Policies;
+pub(crate) use policies::bound;
 pub(crate) use revisions::REVISION_BYTES;
 use revisions::Revisions;
 use staged::Pages;
@@ -115,10 +116,14 @@ pub struct Store {
     unready_changes: HashSet<Arc<str>>,
     /// Rate limit of the warning that a workload has too many revisions.
     pub too_many: LogLimiter<Key>,
+    /// Rate limit of the warning that policies of a namespace are not kept.
+    not_kept: LogLimiter<String>,
     /// By resource: the version that its watch has reached; `None` until the first list is complete.
     reached: HashMap<Resource, String>,
     /// The resourceVersions have restarted, and not every resource was listed since.
     is_relisting: bool,
+    /// Resources that were not listed since it became unknown which objects there are.
+    lost: HashSet<Resource>,
 }
 
 #[derive(Debug, Default)]
@@ -160,8 +165,10 @@ impl Store {
             changes: Changes::default(),
             unready_changes: HashSet::new(),
             too_many: LogLimiter::default(),
+            not_kept: LogLimiter::default(),
             reached: HashMap::new(),
             is_relisting: false,
+            lost: HashSet::new(),
         };
         for resource in kinds {
             store.add_kind(CachedKind {
@@ -218,6 +225,10 @@ impl Store {
                     visit(self, transition);
                 }
             }
+            ClusterEvent::Lost(resource) => {
+                self.reached.remove(&resource);
+                self.lost.insert(resource);
+            }
             ClusterEvent::Bookmark(resource, version) => self.advance(resource, &version),
         }
     }
@@ -244,6 +255,7 @@ impl Store {
                 resource_version,
             } => {
                 self.reached.insert(resource, resource_version);
+                self.lost.remove(&resource);
                 for id in T::missing(self, resource, &objects) {
                     let transition = T::forget(self, &id);
                     notify(self, transition);
@@ -273,6 +285,18 @@ impl Store {
     #[must_use]
     pub fn relisting(&self) -> Option<Resource> {
         self.is_relisting.then(|| self.unsynced().next()).flatten()
+    }
+
+    /// One of these resources, if it is not known any more which objects of it there are.
+    #[must_use]
+    pub fn lost(&self, mut resources: impl Iterator<Item = Resource>) -> Option<Resource> {
+        resources.find(|resource| self.lost.contains(resource))
+    }
+
+    /// Whether it is not known of some resource any more which objects there are.
+    #[must_use]
+    pub fn has_lost_any(&self) -> bool {
+        !self.lost.is_empty()
     }
 
     /// Records that the watch of a resource has reached a version. Before the first list the cache is incomplete, so

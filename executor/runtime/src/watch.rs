@@ -216,6 +216,12 @@ enum WatchError {
     /// The watch ended at once. The reflector backs off before it tries again.
     #[error("the watch of {0} ended as soon as it had begun")]
     Short(&'static str),
+    /// The resource is served, and not in the version that this program knows.
+    #[error(
+        "the apiserver serves {0} of {1} in version {2} and not in {3}, the only one that this version of the executor knows: what they \
+         ask for is not known, and workloads that they may mean wait; upgrade the executor, or serve {3}"
+    )]
+    OtherVersion(&'static str, &'static str, String, &'static str),
     /// The receiver of the events is gone.
     #[error("stopped")]
     Stopped,
@@ -267,6 +273,10 @@ pub trait Watched: Sized + Send + 'static {
         Err(objects)
     }
 
+    /// Drops what of these objects of an unfinished list would not be cached. Called after each page of a kind that does not send
+    /// pages.
+    fn bound(_: &mut [Self]) {}
+
     /// Whether lists keep this object, if these kinds of workload are reconciled.
     fn is_kept_from_lists(&self, kinds: &[Resource]) -> bool {
         let _ = kinds;
@@ -299,6 +309,8 @@ struct Reflector<T> {
     pages_sent: bool,
     /// The controller was told that the resource is not installed.
     is_absent: bool,
+    /// The controller was told that it is not known which objects there are.
+    is_lost: bool,
     resource: std::marker::PhantomData<fn() -> T>,
 }
 
@@ -364,6 +376,7 @@ impl<T: Watched> Reflector<T> {
             has_listed: watch::Sender::new(false),
             pages_sent: false,
             is_absent: false,
+            is_lost: false,
             resource: std::marker::PhantomData,
         };
         reflector
@@ -472,7 +485,7 @@ impl<T: Watched> Reflector<T> {
         tracing::debug!(resource = %T::RESOURCE, count, resource_version, "listed");
         let begins_anew = gate::is_behind(&self.version, &resource_version);
         (self.version, self.next) = (resource_version.clone(), Step::Watch);
-        (self.pages_sent, self.is_absent) = (false, false);
+        (self.pages_sent, self.is_absent, self.is_lost) = (false, false, false);
         self.set_healthy();
         self.send(T::event(Delta::Listed {
             objects,
@@ -515,7 +528,10 @@ impl<T: Watched> Reflector<T> {
                 self.wait_until_received().await?;
                 Ok(Vec::new())
             }
-            Err(objects) => Ok(objects),
+            Err(mut objects) => {
+                T::bound(&mut objects);
+                Ok(objects)
+            }
         }
     }
 

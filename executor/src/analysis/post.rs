@@ -17,6 +17,9 @@ use super::dial::Dialer;
 /// The most bytes of an answer.
 pub(super) const MOST_BYTES: usize = 1 << 20;
 
+/// The most bytes of a measured value as JSON, which is what the service takes.
+const MOST_VALUE_BYTES: usize = 64 << 10;
+
 /// The most bytes of the headers of an answer.
 const MOST_HEADER_BYTES: usize = 64 << 10;
 
@@ -51,6 +54,16 @@ impl Answer {
         };
         format!("it answered {}{hint}", self.status)
     }
+}
+
+/// Checks the length of a value. Whoever is asked chooses it, and read as JSON, a value takes up to a hundred times as much.
+pub(super) fn check_value(bytes: usize) -> Result<(), String> {
+    if bytes > MOST_VALUE_BYTES {
+        return Err(format!(
+            "the value has {bytes} bytes; at most {MOST_VALUE_BYTES} are taken"
+        ));
+    }
+    Ok(())
 }
 
 /// Makes the call. The caller limits its time.

@@ -1,15 +1,18 @@
 //! Asks Prometheus, by an instant query. Others speak its API as well, such as Thanos, Mimir and VictoriaMetrics.
 
+use std::borrow::Cow;
+use std::fmt;
 use std::time::Duration;
 
 use nodewise_proto::v1::measurement;
 use serde::Deserialize;
-use serde_json::{Number, Value, json};
+use serde::de::{Deserializer, IgnoredAny, SeqAccess, Visitor};
+use serde_json::{Number, value::RawValue};
 
 use super::address::Address;
 use super::credentials::Token;
 use super::dial::Dialer;
-use super::post::{Answer, Post, post};
+use super::post::{Answer, Post, check_value, post};
 
 /// Prometheus reports what is worth knowing about a query among the warnings, if it is older than version 3.
 const INFO: &str = "PromQL info:";
@@ -36,8 +39,7 @@ pub(super) async fn ask(
         token,
     };
     let answer = post(dialer, call).await?;
-    let value = value(&answer)?;
-    Ok(measurement::Result::Value(value.to_string()))
+    value(&answer).map(measurement::Result::Value)
 }
 
 /// The path of the API below that of the address.
@@ -48,42 +50,43 @@ fn path(base: &str) -> Result<String, String> {
     Ok(format!("{}/api/v1/query", base.trim_end_matches('/')))
 }
 
-/// What the API answers. A refusal has `errorType` and `error`.
+/// What the API answers. A refusal has `errorType` and `error`. Nothing of it is read into a tree, which would take up to a hundred
+/// times as much memory: an answer has the labels of all series, and is longer than a value may be.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Response {
+struct Response<'a> {
     status: String,
     error_type: String,
     error: String,
-    warnings: Vec<String>,
-    data: Option<Data>,
+    #[serde(borrow)]
+    warnings: Vec<Cow<'a, str>>,
+    #[serde(borrow)]
+    data: Option<Data<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Data {
+struct Data<'a> {
     result_type: String,
-    #[serde(default)]
-    result: Value,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Series {
-    #[serde(default)]
-    metric: Value,
-    value: Option<Sample>,
+struct Series<'a> {
+    #[serde(borrow)]
+    metric: Option<&'a RawValue>,
+    #[serde(borrow)]
+    value: Option<Sample<'a>>,
 }
 
 /// A time and a number as text.
 #[derive(Deserialize)]
-struct Sample(
-    #[expect(dead_code, reason = "the time says nothing here")] Value,
-    String,
-);
+struct Sample<'a>(IgnoredAny, #[serde(borrow)] Cow<'a, str>);
 
-/// The value of the only sample, or the list of the values of several.
-fn value(answer: &Answer) -> Result<Value, String> {
-    let response: Result<Response, _> = serde_json::from_slice(&answer.body);
+/// The value of the only sample, or the list of the values of several, as JSON.
+fn value(answer: &Answer) -> Result<String, String> {
+    let response: Result<Response<'_>, _> = serde_json::from_slice(&answer.body);
     let response = match response {
         // The API explains its refusals.
         Ok(response) if response.status == "error" => {
@@ -100,28 +103,15 @@ fn value(answer: &Answer) -> Result<Value, String> {
         return Err(format!("it warns that {warning:?}"));
     }
     let data = response.data.ok_or("its answer has no data")?;
+    let result = data.result.map_or("null", RawValue::get);
     match &*data.result_type {
         "scalar" => {
-            let sample: Sample = read(data.result)?;
-            number(&sample.1, "")
+            let sample: Sample<'_> = read(result)?;
+            Ok(number(&sample.1, "")?.to_string())
         }
         "vector" => {
-            let samples: Vec<Series> = read(data.result)?;
-            let values = samples.iter().map(|series| {
-                let Some(sample) = &series.value else {
-                    return Err(format!(
-                        "{} is a histogram, and a number is needed",
-                        series.metric
-                    ));
-                };
-                number(&sample.1, &series.metric.to_string())
-            });
-            let mut values = values.collect::<Result<Vec<_>, _>>()?;
-            match values.len() {
-                0 => Err("the query has no result: no series matches".to_owned()),
-                1 => Ok(values.remove(0)),
-                _ => Ok(json!(values)),
-            }
+            let values: Values = read(result)?;
+            values.value()
         }
         other => Err(format!(
             "the query gives a {other}, and an instant vector or a scalar is needed"
@@ -129,13 +119,93 @@ fn value(answer: &Answer) -> Result<Value, String> {
     }
 }
 
-fn read<T: serde::de::DeserializeOwned>(result: Value) -> Result<T, String> {
-    serde_json::from_value(result).map_err(|error| format!("its result cannot be read: {error}"))
+/// The values of samples, one after another.
+#[derive(Default)]
+struct Values {
+    /// As JSON, separated by commas, as far as they are taken.
+    list: String,
+    /// The bytes of the whole list.
+    bytes: usize,
+    count: usize,
+    /// The first that is no number.
+    failure: Option<String>,
+}
+
+impl Values {
+    fn add(&mut self, value: Result<Number, String>) {
+        match value {
+            Ok(number) => {
+                let number = number.to_string();
+                self.count += 1;
+                self.bytes += number.len() + 1;
+                if check_value(self.bytes).is_ok() {
+                    self.list.push_str(if self.count > 1 { "," } else { "" });
+                    self.list.push_str(&number);
+                }
+            }
+            Err(failure) => _ = self.failure.get_or_insert(failure),
+        }
+    }
+
+    /// The only value, or the list of several.
+    fn value(self) -> Result<String, String> {
+        let Self {
+            list,
+            bytes,
+            count,
+            failure,
+        } = self;
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        match count {
+            0 => Err("the query has no result: no series matches".to_owned()),
+            1 => Ok(list),
+            _ => {
+                let why = |why| format!("{why}: the query gives {count} series; aggregate them");
+                check_value(bytes + 1).map_err(why)?;
+                Ok(format!("[{list}]"))
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Values {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(Self::default())
+    }
+}
+
+impl<'de> Visitor<'de> for Values {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of samples")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(mut self, mut samples: A) -> Result<Self, A::Error> {
+        while let Some(series) = samples.next_element::<Series<'de>>()? {
+            self.add(number_of(&series));
+        }
+        Ok(self)
+    }
+}
+
+fn number_of(series: &Series<'_>) -> Result<Number, String> {
+    let metric = series.metric.map_or("", RawValue::get);
+    let Some(sample) = &series.value else {
+        return Err(format!("{metric} is a histogram, and a number is needed"));
+    };
+    number(&sample.1, metric)
+}
+
+fn read<'a, T: Deserialize<'a>>(result: &'a str) -> Result<T, String> {
+    serde_json::from_str(result).map_err(|error| format!("its result cannot be read: {error}"))
 }
 
 /// A number as JSON, which has none for NaN and infinity. A condition would be false for NaN, which is no measurement of anything:
 /// often nothing was counted yet (0 / 0).
-fn number(text: &str, metric: &str) -> Result<Value, String> {
+fn number(text: &str, metric: &str) -> Result<Number, String> {
     let of = if matches!(metric, "" | "{}") {
         String::new()
     } else {
@@ -145,7 +215,7 @@ fn number(text: &str, metric: &str) -> Result<Value, String> {
         .parse()
         .map_err(|_| format!("the value{of} is {text:?}, which is no number"))?;
     let number = Number::from_f64(number);
-    number.map(Value::Number).ok_or_else(|| {
+    number.ok_or_else(|| {
         format!("the value{of} is {text}, about which no condition can decide: change the query so that it gives a number")
     })
 }
@@ -154,14 +224,16 @@ fn number(text: &str, metric: &str) -> Result<Value, String> {
 mod tests {
     use bytes::Bytes;
     use http::StatusCode;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn of(status: u16, body: &str) -> Result<Value, String> {
-        value(&Answer {
+        let value = value(&Answer {
             status: StatusCode::from_u16(status).expect("a status"),
             body: Bytes::copy_from_slice(body.as_bytes()),
-        })
+        })?;
+        Ok(serde_json::from_str(&value).expect("JSON"))
     }
 
     fn vector(samples: &str) -> Result<Value, String> {
@@ -210,6 +282,26 @@ mod tests {
             let error = found.expect_err(part);
             assert!(error.contains(part), "{error}");
         }
+    }
+
+    // The service takes no longer value. The labels of series are not part of it.
+    #[test]
+    fn a_value_has_a_limited_size() {
+        let series = |count: usize, label: usize| {
+            let one = format!(
+                r#"{{"metric":{{"a":"{}"}},"value":[1,"1.5"]}}"#,
+                "b".repeat(label)
+            );
+            vector(&vec![one; count].join(","))
+        };
+        assert_eq!(series(500, 1_000), Ok(json!(vec![1.5; 500])));
+        assert!(series(16_383, 1).is_ok());
+        let error = series(16_384, 1).expect_err("it is too long");
+        assert!(
+            error.contains("the value has 65537 bytes; at most 65536 are taken")
+                && error.contains("16384 series"),
+            "{error}"
+        );
     }
 
     #[test]

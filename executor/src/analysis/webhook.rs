@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::address::Address;
 use super::credentials::Token;
 use super::dial::Dialer;
-use super::post::{Answer, MOST_BYTES, Post, post};
+use super::post::{Answer, Post, check_value, post};
 
 /// Asks, and returns the answer.
 pub(super) async fn ask(
@@ -31,6 +31,7 @@ fn result(answer: &Answer) -> Result<measurement::Result, String> {
     if !answer.status.is_success() {
         return Err(answer.refused());
     }
+    check_value(answer.body.len())?;
     let text = String::from_utf8_lossy(&answer.body);
     let text = text.trim();
     let value = match text {
@@ -41,9 +42,7 @@ fn result(answer: &Answer) -> Result<measurement::Result, String> {
         return self::verdict(verdict, &value).map(measurement::Result::Verdict);
     }
     let value = value.to_string();
-    if value.len() > MOST_BYTES {
-        return Err(format!("its answer has more than {MOST_BYTES} bytes as JSON"));
-    }
+    check_value(value.len())?;
     Ok(measurement::Result::Value(value))
 }
 
@@ -114,12 +113,22 @@ mod tests {
     #[test]
     fn what_is_an_error() {
         // Each byte takes three in a text.
-        let binary = vec![0xff; MOST_BYTES];
+        let binary = vec![0xff; 64 << 10];
+        let long = format!(r#"{{"verdict": "fail", "message": "{}"}}"#, "x".repeat(64 << 10));
         for (status, body, part) in [
             (500, &b"{}"[..], "500 Internal Server Error"),
             (307, b"", "no redirect is followed"),
             (200, br#"{"verdict": "maybe"}"#, "\"maybe\""),
-            (200, &binary, "more than"),
+            (
+                200,
+                &binary,
+                "the value has 196610 bytes; at most 65536 are taken",
+            ),
+            (
+                200,
+                long.as_bytes(),
+                "the value has 65570 bytes; at most 65536 are taken",
+            ),
         ] {
             let error = of(status, body).expect_err(part);
             assert!(error.contains(part), "{error}");

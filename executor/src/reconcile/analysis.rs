@@ -1,14 +1,17 @@
 //! The measurements for RolloutPolicies, in snapshots and after plans.
 
-use nodewise_projection::Workload;
+use std::sync::Arc;
+
+use nodewise_projection::{RolloutPolicy, Workload};
 use nodewise_proto::v1::{self, workload::Kind};
 use nodewise_runtime::measurements::Measurements;
 
 /// Adds to the snapshot of a workload what its plan needs for the analysis of policies. Returns which measurements it has.
-/// Without policies nothing is added.
+/// Without policies nothing is added. What was measured for policies that the snapshot has no more is forgotten: no plan reads it.
 pub(super) fn add(
     snapshot: &mut v1::Snapshot,
     workload: &Workload,
+    policies: &[Arc<RolloutPolicy>],
     measurements: &Measurements,
 ) -> Vec<v1::MeasurementId> {
     let kind = snapshot
@@ -22,6 +25,8 @@ pub(super) fn add(
         measurements.forget(&workload.key);
         return Vec::new();
     }
+    let is_sent = |uid: &str| policies.iter().any(|policy| policy.uid == uid);
+    measurements.retain(&workload.key, &is_sent);
     daemon_set.analysis_hosts = measurements.hosts();
     daemon_set.measurements = measurements.results(&workload.key, &workload.uid);
     let ids = daemon_set.measurements.iter();

@@ -34,6 +34,12 @@ enum DeletionState {
 impl<A: Actuator> Context<'_, A> {
     /// Carries out one action, and emits the Events that follow it. `failure` is the first error of the plan so far.
     pub(super) async fn run(&self, action: &v1::Action, failure: Option<&str>) -> Done {
+        if let Some(why) = self.not_kept(action) {
+            let message =
+                format!("The RolloutPolicy holds the rollout, and its status is not written: {why}");
+            self.emit("Warning", "RolloutPolicyNotKept", message);
+            return Done::succeeded(action);
+        }
         let done = self.carry_out(action, failure).await;
         match done.outcome.result() {
             v1::Result::Succeeded => {
@@ -67,6 +73,15 @@ impl<A: Actuator> Context<'_, A> {
             (object.uid == policy_uid).then(|| patch.patch.clone())
         });
         patches.next().unwrap_or_default()
+    }
+
+    /// Why the RolloutPolicy that an action patches is not kept, if its status is not either: a write would undo what others have
+    /// decided, and the next plan would write it again.
+    fn not_kept(&self, action: &v1::Action) -> Option<&str> {
+        let patched = self.patched_policy(action)?;
+        let policy = self.policies.iter().find(|policy| policy.uid == patched.uid)?;
+        let reduced = policy.reduced.as_ref().filter(|reduced| !reduced.has_status)?;
+        Some(&reduced.why)
     }
 
     /// The RolloutPolicy that an action patches.

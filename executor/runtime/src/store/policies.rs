@@ -1,6 +1,7 @@
-//! The cached RolloutPolicies: by namespace and name.
+//! The cached RolloutPolicies, and those of them that a snapshot has.
 
-use std::collections::{BTreeMap, HashMap};
+mod bounded;
+
 use std::sync::Arc;
 
 use nodewise_projection::{PolicyTargets, RolloutPolicy, Workload};
@@ -8,50 +9,18 @@ use nodewise_projection::{PolicyTargets, RolloutPolicy, Workload};
 use super::cached::{Cached, missing};
 use super::{Change, Store, Transition};
 use crate::Resource;
+pub(super) use bounded::Policies;
+pub(crate) use bounded::bound;
 
 /// Most policies of a snapshot. Only the first of them counts for a workload; the others are told so.
 const MOST_SENT: usize = 100;
 /// Most bytes of the policies of a snapshot after the first. Anyone who may create policies in a namespace may create many.
 const MOST_BYTES: usize = 8 << 20;
 
-/// All policies.
-#[derive(Debug, Default)]
-pub(super) struct Policies {
-    by_namespace: HashMap<String, BTreeMap<String, Arc<RolloutPolicy>>>,
-}
-
-impl Policies {
-    pub(super) fn len(&self) -> usize {
-        self.by_namespace.values().map(BTreeMap::len).sum()
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &Arc<RolloutPolicy>> {
-        self.by_namespace.values().flat_map(BTreeMap::values)
-    }
-
-    fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<RolloutPolicy>> {
-        let policies = self.by_namespace.get(namespace).into_iter();
-        policies.flat_map(BTreeMap::values)
-    }
-
-    fn put(&mut self, policy: Arc<RolloutPolicy>) -> Option<Arc<RolloutPolicy>> {
-        let of_namespace = self.by_namespace.entry(policy.namespace.clone()).or_default();
-        of_namespace.insert(policy.name.clone(), policy)
-    }
-
-    fn remove(&mut self, namespace: &str, name: &str) -> Option<Arc<RolloutPolicy>> {
-        let of_namespace = self.by_namespace.get_mut(namespace)?;
-        let old = of_namespace.remove(name);
-        if of_namespace.is_empty() {
-            self.by_namespace.remove(namespace);
-        }
-        old
-    }
-}
-
 impl Store {
     /// The policies of a workload's snapshot: those that target it, and those of which it cannot be told. The oldest come first,
-    /// then the first by name; those of which it cannot be told come last, as for the service.
+    /// then the first by name; those of which it cannot be told come last, as for the service. One whose status is not kept is sent
+    /// only if it counts: its status cannot be written.
     #[must_use]
     pub fn policies(&self, workload: &Workload) -> Vec<Arc<RolloutPolicy>> {
         let all = self.policies.in_namespace(&workload.key.namespace);
@@ -65,9 +34,12 @@ impl Store {
             )
         });
         let mut bytes = 0_usize;
+        let has_status =
+            |policy: &RolloutPolicy| policy.reduced.as_ref().is_none_or(|reduced| reduced.has_status);
         let fit = found
             .into_iter()
             .enumerate()
+            .filter(|(index, policy)| *index == 0 || has_status(policy))
             .take(MOST_SENT)
             .take_while(|(index, policy)| {
                 bytes = bytes.saturating_add(policy.object.len());
@@ -99,6 +71,26 @@ impl Store {
         policies.flat_map(move |policy| self.targets(kind, policy))
     }
 
+    /// Logs that a policy is not kept. Whoever fills a namespace with policies does not fill the log.
+    fn log_reduced(&mut self, old: Option<&RolloutPolicy>, new: &RolloutPolicy) {
+        let Some(reduced) = &new.reduced else { return };
+        let is_known = old.is_some_and(|old| {
+            old.uid == new.uid
+                && old
+                    .reduced
+                    .as_ref()
+                    .is_some_and(|old| old.is_mark == reduced.is_mark)
+        });
+        if !is_known && self.not_kept.is_due(new.namespace.clone()) {
+            tracing::warn!(
+                namespace = new.namespace,
+                policy = new.name,
+                "a RolloutPolicy is not kept, and holds the rollouts of its targets: {}",
+                reduced.why
+            );
+        }
+    }
+
     fn remove_policy(&mut self, namespace: &str, name: &str) -> Option<Arc<RolloutPolicy>> {
         let old = self.policies.remove(namespace, name)?;
         self.keys.replace_policy(Some(&old.reads), None);
@@ -128,6 +120,17 @@ impl Cached for RolloutPolicy {
         let old = store.policies.put(Arc::clone(&new));
         let reads = old.as_ref().map(|old| &old.reads);
         store.keys.replace_policy(reads, Some(&new.reads));
+        while let Some([whole, mark]) = store.policies.make_mark(&new.namespace) {
+            store.keys.replace_policy(Some(&whole.reads), Some(&mark.reads));
+            if whole.name != new.name {
+                store.log_reduced(Some(&whole), &mark);
+            }
+        }
+        let new = store
+            .policies
+            .get(&new.namespace, &new.name)
+            .map_or(new, Arc::clone);
+        store.log_reduced(old.as_deref(), &new);
         store.check_cuts(&new.namespace);
         let version = |policy: &RolloutPolicy| (policy.uid.clone(), policy.resource_version.clone());
         let is_same = old.as_ref().is_some_and(|old| version(old) == version(&new));
@@ -228,6 +231,54 @@ mod tests {
             large("c", 3, 1),
         ];
         assert_eq!(sent(&store([ClusterEvent::Policies(listed(all))])), ["a", "b"]);
+    }
+
+    /// A policy of this size, which targets `foo`.
+    fn of_size(name: &str, seconds: i64, bytes: usize) -> RolloutPolicy {
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": "1"},
+            "spec": {"targets": {"names": ["foo"]}, "stages": [{"name": "x".repeat(bytes), "groupBy": name}]},
+            "status": {"targets": [{"name": "foo", "message": "m".repeat(3_000)}]},
+        });
+        at(RolloutPolicy::from_json(&object).expect("a policy"), seconds)
+    }
+
+    // A namespace full of policies: nothing is rolled out without one, and those that can be used are.
+    #[test]
+    fn beyond_the_bytes_of_a_namespace_policies_hold_their_targets() {
+        let mebibyte = (1 << 20) - 4_000;
+        let many = (1..=20).map(|number| of_size(&format!("p{number:02}"), number, mebibyte));
+        let mut store = store([ClusterEvent::Policies(listed(many.collect()))]);
+        let kept = |store: &Store| {
+            let all: Vec<_> = store.policies.in_namespace("ns").collect();
+            let marks = all.iter().filter(|policy| policy.reduced.is_some()).count();
+            (all.iter().map(|policy| policy.object.len()).sum::<usize>(), marks)
+        };
+        let (bytes, marks) = kept(&store);
+        assert!(bytes < 17 << 20, "{bytes}");
+        assert_eq!((store.count(Resource::ROLLOUT_POLICIES), marks), (20, 4));
+        assert_eq!(sent(&store)[0], "p01");
+        for number in 1..=16 {
+            let old = of_size(&format!("p{number:02}"), number, 1);
+            store.apply(ClusterEvent::Policies(Delta::Deleted(old)));
+        }
+        let policies = store.policies(&daemon_set("u1", "10"));
+        assert_eq!(
+            policies.len(),
+            1,
+            "of the statuses of others it is not known what they say"
+        );
+        let reduced = policies[0].reduced.as_ref().expect("a mark");
+        assert!(
+            policies[0].name == "p17" && reduced.why.contains("16777216 bytes"),
+            "{}",
+            reduced.why
+        );
+        assert!(policies[0].reads.node_labels.is_empty());
+        let changed = of_size("p17", 17, mebibyte);
+        store.apply(ClusterEvent::Policies(Delta::Applied(changed)));
+        let policies = store.policies(&daemon_set("u1", "10"));
+        assert_eq!(policies[0].reduced, None, "there is room for it");
     }
 
     // L-3, and a list after a gap in the watch.

@@ -6,7 +6,7 @@ use super::Watched;
 use crate::delta::Delta;
 use crate::event::ClusterEvent;
 use crate::resource::Resource;
-use crate::store::is_cached;
+use crate::store::{self, is_cached};
 
 impl Watched for Revision {
     const RESOURCE: Resource = Resource::REVISIONS;
@@ -79,5 +79,8 @@ impl Watched for RolloutPolicy {
     }
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Policies(delta)
+    }
+    fn bound(policies: &mut [Self]) {
+        store::bound(policies);
     }
 }

@@ -352,6 +352,63 @@ async fn a_measurement_is_sent_until_it_is_counted() {
     }
 }
 
+// L-2: what policies of another version ask for is not known.
+#[tokio::test]
+async fn a_workload_waits_while_its_policies_are_not_known() {
+    let fixture = with(ScriptedService::default().then_plan(noop()));
+    fixture.watch(ClusterEvent::Lost(Resource::ROLLOUT_POLICIES));
+    assert_eq!(
+        fixture.reconcile().await,
+        Ending::Relisting(Resource::ROLLOUT_POLICIES)
+    );
+    assert_eq!(fixture.service.plans_asked(), 0);
+    let listed = ClusterEvent::Policies(Delta::Listed {
+        objects: Vec::new(),
+        resource_version: String::new(),
+    });
+    let woken = fixture.state.lock().handle_event(listed, &fixture.metrics);
+    assert!(woken.iter().any(|wake| wake.key == key()), "{woken:?}");
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert!(fixture.service.snapshot(0).caches_synced);
+}
+
+// A wrong service does not fill the memory with results that no plan reads.
+#[tokio::test]
+async fn what_was_measured_for_a_policy_that_is_gone_is_forgotten() {
+    let (shown, measure) = analysis();
+    let asking = heeding(with_actions(v1::PhaseKind::Analysis, vec![measure]));
+    let next = v1::Plan {
+        rollout_policy_uids: vec!["uid-q".into()],
+        ..noop()
+    };
+    let mut fixture = with(ScriptedService::default().then_plan(asking).then_plan(next));
+    let measurements_of = Measurements::new(Arc::new(Immediate("1")));
+    fixture.reconciler.apply.measurements = measurements_of.clone();
+    fixture.watch(shown);
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    measurements_of.ended().await;
+    assert_eq!(measurements_of.results(&key(), "u1").len(), 1);
+    fixture.watch(ClusterEvent::Policies(Delta::Deleted(policy("p", "11"))));
+    fixture.watch(ClusterEvent::Policies(Delta::Applied(policy("q", "12"))));
+    assert_eq!(fixture.reconcile().await, SETTLED);
+    assert_eq!(measurements(fixture.service.snapshot(1)).0, 0);
+    assert_eq!(measurements_of.results(&key(), "u1"), []);
+}
+
+#[tokio::test]
+async fn of_a_plan_that_is_refused_nothing_is_measured() {
+    let (shown, measure) = analysis();
+    let asking = with_actions(v1::PhaseKind::Analysis, vec![measure]);
+    let mut fixture = with(ScriptedService::default().then_plan(asking));
+    let measurements_of = Measurements::new(Arc::new(Immediate("1")));
+    fixture.reconciler.apply.measurements = measurements_of.clone();
+    fixture.watch(shown);
+    let ending = fixture.reconcile().await;
+    assert!(is_failed(&ending, "does not confirm"), "{ending:?}");
+    tokio::task::yield_now().await;
+    assert_eq!(measurements_of.results(&key(), "u1"), []);
+}
+
 // L-45
 #[tokio::test]
 async fn without_policies_nothing_is_added_to_a_snapshot() {

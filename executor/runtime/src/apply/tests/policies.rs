@@ -143,6 +143,43 @@ async fn nothing_is_evicted_if_the_status_is_not_written() {
     assert_eq!((script.events(), script.calls().len()), (vec![], 1));
 }
 
+// L-2: what is not known of a status must not be overwritten. The owner of the workload is told why it waits.
+#[tokio::test(start_paused = true)]
+async fn the_status_of_a_policy_that_is_not_kept_is_not_written() {
+    let names = json!({"names": ["agent"]});
+    let whole = crate::testing::policy("agents", "10", &names);
+    for (has_status, calls) in [
+        (true, vec!["patch-status agents", "evict p uid-p"]),
+        (false, vec!["evict p uid-p"]),
+    ] {
+        let mut mark = whole.mark("there are too many".to_owned());
+        mark.reduced.as_mut().expect("a mark").has_status = has_status;
+        let options = Options {
+            policies: vec![mark.into()],
+            ..Options::default()
+        };
+        let (script, workload) = (Script::default(), cached());
+        let applied = apply(
+            &script,
+            &recording(),
+            (DAEMON_SETS, &workload),
+            &LeftOut::new(),
+            &options,
+        )
+        .await;
+        assert_eq!(
+            (results(&applied), script.calls()),
+            (
+                vec![R::Succeeded; 2],
+                calls.iter().map(ToString::to_string).collect()
+            )
+        );
+        let (first, message) = &script.events()[0];
+        let is_told = first == "Warning RolloutPolicyNotKept" && message.ends_with("there are too many");
+        assert_eq!(is_told, !has_status, "{first} {message}");
+    }
+}
+
 /// Keeps what the measurements are about.
 #[derive(Debug, Default)]
 struct Keeping(std::sync::Mutex<Vec<Subject>>);

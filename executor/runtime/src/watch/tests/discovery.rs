@@ -5,6 +5,7 @@ use nodewise_projection::RolloutPolicy;
 use super::*;
 
 const DISCOVERY: &str = "/apis/nodewise.dev/v1alpha1";
+const GROUP: &str = "/apis/nodewise.dev";
 
 /// The resources of the group.
 fn group(names: &[&str]) -> Response {
@@ -17,6 +18,18 @@ fn group(names: &[&str]) -> Response {
 
 fn installed() -> Response {
     group(&["rolloutpolicies", "rolloutpolicies/status"])
+}
+
+/// The versions of the group.
+fn versions(names: &[&str]) -> Response {
+    let versions: Vec<_> = names
+        .iter()
+        .map(|name| json!({"groupVersion": format!("nodewise.dev/{name}"), "version": name}))
+        .collect();
+    answer(
+        200,
+        json!({"kind": "APIGroup", "name": "nodewise.dev", "versions": versions}).to_string(),
+    )
 }
 
 fn missing() -> Response {
@@ -84,6 +97,7 @@ impl Reflected {
             ClusterEvent::Policies(Delta::Applied(policy)) => {
                 format!("applied {}@{}", policy.name, policy.resource_version)
             }
+            ClusterEvent::Lost(resource) => format!("lost {resource}"),
             other => panic!("unexpected {other:?}"),
         }
     }
@@ -96,7 +110,9 @@ const ABSENT: &str = "listed  at ";
 async fn a_resource_that_is_not_installed_is_looked_for() {
     let (client, requests) = apiserver(vec![
         missing(),
+        missing(),
         group(&["others"]),
+        versions(&["v1alpha1"]),
         installed(),
         policies(&["a"], "7"),
         events(&[("ADDED", object("b", "8"))]),
@@ -114,9 +130,9 @@ async fn a_resource_that_is_not_installed_is_looked_for() {
     assert_eq!(reflected.next().await, "applied b@8");
     assert_eq!(reflected.checks.failing(), []);
     let requests = requests.lock().expect("no panic").clone();
-    assert_eq!(requests[..3], [DISCOVERY; 3]);
+    assert_eq!(requests[..5], [DISCOVERY, GROUP, DISCOVERY, GROUP, DISCOVERY]);
     assert!(
-        requests[3].starts_with("/apis/nodewise.dev/v1alpha1/rolloutpolicies?"),
+        requests[5].starts_with("/apis/nodewise.dev/v1alpha1/rolloutpolicies?"),
         "{requests:?}"
     );
 }
@@ -164,6 +180,7 @@ async fn the_objects_of_a_removed_resource_are_gone() {
         policies(&["a"], "8"),
         missing(),
         missing(),
+        missing(),
         installed(),
         policies(&["c"], "9"),
     ]);
@@ -181,11 +198,58 @@ async fn the_objects_of_a_removed_resource_are_gone() {
 // D-112: after a restore of etcd every resource is listed again, also one that was not installed.
 #[tokio::test(start_paused = true)]
 async fn a_restore_is_answered_without_the_resource() {
-    let (client, _) = apiserver(vec![missing(), missing()]);
+    let (client, _) = apiserver(vec![missing(), missing(), missing(), missing()]);
     let mut reflected = reflect(&client);
     assert_eq!(reflected.next().await, ABSENT);
     let before = Instant::now();
     reflected.restores.send_replace(1);
     assert_eq!(reflected.next().await, ABSENT);
     assert!(before.elapsed() < DISCOVERY_INTERVAL);
+}
+
+// L-2: policies that this program cannot read are policies, whether it has read any before or not.
+#[tokio::test(start_paused = true)]
+async fn a_resource_of_another_version_only_is_not_absent() {
+    let (client, requests) = apiserver(vec![
+        // Neither this version of the group nor another has the resource.
+        missing(),
+        versions(&["v1beta1", "v1"]),
+        group(&["others"]),
+        missing(),
+        // It comes in another version, beside others of this version.
+        group(&["others"]),
+        versions(&["v1alpha1", "v1beta1", "v1"]),
+        group(&["others"]),
+        installed(),
+        // It stays there.
+        missing(),
+        versions(&["v1"]),
+        installed(),
+        // It is served in the known version.
+        installed(),
+        policies(&["a"], "7"),
+        // The watch finds nothing: the known version is gone again.
+        missing(),
+        missing(),
+        versions(&["v1"]),
+        installed(),
+        // The resource is removed.
+        missing(),
+        missing(),
+    ]);
+    let mut reflected = reflect(&client);
+    assert_eq!(reflected.next().await, ABSENT);
+    assert_eq!(reflected.next().await, "lost rolloutpolicies");
+    let failing = reflected.checks.failing()[0].1.clone();
+    assert!(
+        failing.contains("serves rolloutpolicies of nodewise.dev in version v1 and not in v1alpha1"),
+        "{failing}"
+    );
+    assert_eq!(reflected.next().await, "listed a at 7", "it is said once");
+    assert_eq!(reflected.next().await, "lost rolloutpolicies");
+    assert_eq!(reflected.next().await, ABSENT);
+    assert_eq!(reflected.checks.failing(), []);
+    let requests = requests.lock().expect("no panic").clone();
+    let other = "/apis/nodewise.dev/v1beta1";
+    assert_eq!(requests[..3], [DISCOVERY, GROUP, other]);
 }
