@@ -44,6 +44,8 @@ pub struct RolloutPolicy {
     pub targets: PolicyTargets,
     /// The keys of node labels that the stages name.
     pub reads: LabelKeysRead,
+    /// name and uid of the entries of status.targets.
+    pub recorded: Vec<(String, String)>,
     /// The object as JSON, without its managed fields. If `reduced` is set, what is kept and sent in its place: a policy that cannot be
     /// used, and that holds the rollouts of its targets.
     pub object: Bytes,
@@ -127,8 +129,14 @@ impl RolloutPolicy {
             metadata: Meta,
             #[serde(borrow)]
             spec: Option<&'a RawValue>,
+            #[serde(borrow)]
+            status: Option<&'a RawValue>,
         }
-        let Object { metadata, spec } = parse_text(object)?;
+        let Object {
+            metadata,
+            spec,
+            status,
+        } = parse_text(object)?;
         metadata.require_name()?;
         if metadata.uid.is_empty() {
             return Err(ProjectError::at("metadata.uid", "is missing"));
@@ -143,6 +151,7 @@ impl RolloutPolicy {
             created: metadata.creation_timestamp.map(Into::into),
             targets: PolicyTargets::read(&targets),
             reads: LabelKeysRead::of_nodes(node_labels(&stages)),
+            recorded: status.map_or_else(Vec::new, |status| recorded(status.get())),
             object: object_json(object),
             reduced: None,
         };
@@ -192,6 +201,25 @@ impl RolloutPolicy {
         *workload.key.namespace == *self.namespace
             && self.targets.may_include(&workload.key.name, &workload.labels)
     }
+}
+
+/// name and uid of the entries of status.targets. Nothing if they cannot be read: then nobody can tell whether one is deleted.
+fn recorded(status: &str) -> Vec<(String, String)> {
+    #[derive(Deserialize)]
+    struct Status {
+        #[serde(default)]
+        targets: Vec<Target>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        name: String,
+        uid: String,
+    }
+    let targets = parse_text::<Status>(status).map_or_else(|_| Vec::new(), |status| status.targets);
+    targets
+        .into_iter()
+        .map(|target| (target.name, target.uid))
+        .collect()
 }
 
 /// The keys of node labels that stages name.

@@ -26,7 +26,17 @@ const PODS: pods::PodRules = pods::PodRules {
 pub(super) fn of(store: &Store, transition: &Transition, rules: Rules) -> Effects {
     let mut effects = Effects::default();
     match transition {
-        Transition::Workload(change) => effects::workload(DAEMON_SET, change, rules, &mut effects),
+        Transition::Workload(change) => {
+            effects::workload(DAEMON_SET, change, rules, &mut effects);
+            if let (Some(old), None) = (&change.old, &change.new) {
+                // Its entry leaves the statuses of its policies.
+                let policies = store.policies(old);
+                let others = policies
+                    .iter()
+                    .flat_map(|policy| store.targets(DAEMON_SET, policy));
+                wake_each(others, &mut effects);
+            }
+        }
         Transition::Pod(namespace, change) => {
             let pods = pods::Pods {
                 workloads: daemon_sets(store, namespace),

@@ -4,7 +4,7 @@ mod bounded;
 
 use std::sync::Arc;
 
-use nodewise_projection::{PolicyTargets, RolloutPolicy, Workload};
+use nodewise_projection::{Key, PolicyTargets, RolloutPolicy, Workload};
 
 use super::cached::{Cached, missing};
 use super::{Change, Store, Transition};
@@ -14,6 +14,8 @@ pub(crate) use bounded::bound;
 
 /// Most policies of a snapshot. Only the first of them counts for a workload; the others are told so.
 const MOST_SENT: usize = 100;
+/// Most entries of a policy's status that are sent as deleted.
+const MOST_DELETED_SENT: usize = 1_000;
 /// Most bytes of the policies of a snapshot after the first. Anyone who may create policies in a namespace may create many.
 const MOST_BYTES: usize = 8 << 20;
 
@@ -53,6 +55,22 @@ impl Store {
     pub fn has_policy(&self, workload: &Workload) -> bool {
         let mut all = self.policies.in_namespace(&workload.key.namespace);
         all.any(|policy| policy.may_target(workload))
+    }
+
+    /// The uids of workloads of a kind in the status of a policy that do not exist any more.
+    #[must_use]
+    pub fn deleted_targets(&self, kind: &'static str, policy: &RolloutPolicy) -> Vec<String> {
+        let is_deleted = |(name, uid): &&(String, String)| {
+            let key = Key::new(kind, &policy.namespace, name);
+            self.workloads
+                .get(&key)
+                .is_none_or(|workload| workload.uid != *uid)
+        };
+        let deleted = policy.recorded.iter().filter(is_deleted);
+        deleted
+            .map(|(_, uid)| uid.clone())
+            .take(MOST_DELETED_SENT)
+            .collect()
     }
 
     /// The workloads of a kind that a policy targets, or may target, ordered by name.
