@@ -154,7 +154,7 @@ func (c *Client) drop(removed []*replica) {
 }
 
 // Plan asks what must happen next for the workload of this uid. The error is an [*UnreachableError], a [*RefusedError], or the error of
-// build.
+// build. Where every replica is too old for the snapshot, it is an [*UnsupportedKindError] or an [*UnsupportedFeatureError].
 func (c *Client) Plan(ctx context.Context, uid string, build BuildRequest) (*Answer, error) {
 	answered, err := callWithSnapshot(ctx, c, uid, build, planMethod)
 	if err != nil {
