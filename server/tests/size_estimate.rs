@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use nodewise_executor::reconcile;
 use nodewise_proto::v1;
-use nodewise_server::{Config, Refusal, Request, decode, never};
+use nodewise_server::{Config, Refusal, Request, decode, estimate, never};
 use prost::Message as _;
 use serde_json::{Value, json};
 use support::{Cluster, Form, Server, actions, engine};
@@ -121,6 +121,14 @@ fn lists_of_many_tiny_entries_are_refused() {
                 ..Default::default()
             }),
         ),
+        (
+            "snapshot.workload.daemon_set.rollout_policies",
+            governed(vec![v1::RolloutPolicy::default(); MANY], Vec::new()),
+        ),
+        (
+            "snapshot.workload.daemon_set.measurements",
+            governed(Vec::new(), vec![v1::Measurement::default(); MANY]),
+        ),
         (OBJECT, template("tolerations", json!(vec![json!({}); MANY]))),
         (
             OBJECT,
@@ -138,6 +146,69 @@ fn lists_of_many_tiny_entries_are_refused() {
         ..Default::default()
     };
     assert_eq!(refused::<v1::ReportRequest>(outcomes.encode_to_vec()), "outcomes");
+}
+
+/// A request with these policies and measurements.
+fn governed(policies: Vec<v1::RolloutPolicy>, measurements: Vec<v1::Measurement>) -> Vec<u8> {
+    settled_with(|snapshot| {
+        let workload = snapshot
+            .workload
+            .as_mut()
+            .and_then(|workload| workload.kind.as_mut());
+        let Some(v1::workload::Kind::DaemonSet(daemon_set)) = workload else {
+            panic!("no DaemonSet");
+        };
+        (daemon_set.rollout_policies, daemon_set.measurements) = (policies, measurements);
+    })
+}
+
+/// A policy with so many stages and checks, and with the status of so many workloads.
+fn policy(stages: usize, targets: usize) -> v1::RolloutPolicy {
+    let stage = |number: usize| json!({"name": format!("stage-{number}"), "analysis": [{"name": "c", "webhook": {"url": "http://a/"}}]});
+    let stages: Vec<_> = (0..stages).map(stage).collect();
+    let object = json!({
+        "metadata": {"name": "agents", "uid": "p", "resourceVersion": "1"},
+        "spec": {"targets": {"names": ["node-agent"]}, "stages": stages},
+        "status": {"targets": vec![json!({}); targets]},
+    });
+    v1::RolloutPolicy {
+        object: object.to_string().into(),
+    }
+}
+
+fn measured(value: String) -> v1::Measurement {
+    v1::Measurement {
+        id: Some(v1::MeasurementId::default()),
+        result: Some(v1::measurement::Result::Value(value)),
+        ..v1::Measurement::default()
+    }
+}
+
+// Whoever owns a namespace writes its policies, so a plan must not fail for a request full of them. The memory is held.
+#[test]
+fn policies_and_what_was_measured_for_them_are_counted() {
+    let taken = |policies: Vec<_>, measurements: Vec<_>| {
+        estimate::<v1::PlanRequest>(&governed(policies, measurements)).expect("it is accepted")
+    };
+    let without = taken(Vec::new(), Vec::new());
+    let of_policies = |policies| taken(policies, Vec::new()) - without;
+    let of_values =
+        |values: Vec<String>| taken(Vec::new(), values.into_iter().map(measured).collect()) - without;
+    let one = of_policies(vec![policy(10, 1)]);
+    assert!(one > 20_000 && one < 200_000, "{one}");
+    let full = of_policies(vec![policy(32, 1); 100]);
+    assert!(full > 3_000_000 && full < 100_000_000, "{full}");
+    // An entry of three bytes becomes a status with all its fields.
+    let targets = of_policies(vec![policy(1, 10_000)]);
+    assert!(targets > 10_000 * 500, "{targets}");
+    let zeros = |count: usize| format!("[{}0]", "0,".repeat(count));
+    let tree = of_values(vec![zeros(30_000); 10]);
+    assert!(tree > 300_000 * 32, "{tree}");
+    // A longer value is not read.
+    let long = of_values(vec![zeros(300_000)]);
+    assert!(long < 300_000 * 8, "{long}");
+    let refused = refused::<v1::PlanRequest>(governed(vec![policy(1, 300_000); 5], Vec::new()));
+    assert_eq!(refused, "snapshot.workload.daemon_set.rollout_policies.object");
 }
 
 #[test]

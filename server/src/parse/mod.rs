@@ -30,6 +30,7 @@ use crate::{
 };
 pub(crate) use problems::{Path, Problems};
 pub(crate) use snapshot::Parsed;
+pub(crate) use workload::MOST_VALUE_BYTES;
 
 /// Entries of small messages that are read between two checks of the deadline.
 const ENTRIES_PER_CHECK: usize = 4_096;

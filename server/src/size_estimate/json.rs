@@ -3,6 +3,11 @@
 //! The server keeps most of an object, such as the pod template, as text. The parts that it decodes into types take many times
 //! their bytes. So a real object takes little more memory than its bytes; only many tiny values in the decoded parts take much.
 
+use nodewise_planner::rollout::{
+    Stage,
+    status::{StageStatus, TargetStatus},
+};
+
 /// Bytes of a decoded object that is not empty. Even a single member takes a B-tree node with room for eleven.
 const OBJECT: usize = 640;
 /// Bytes of a decoded value. While a list grows, its old and its new buffer exist at the same time.
@@ -43,8 +48,38 @@ pub(super) fn text_of_replica_set(path: &Path<'_>) -> bool {
     )
 }
 
+/// Whether a part of a RolloutPolicy is not read.
+fn text_of_policy(path: &Path<'_>) -> bool {
+    matches!(path, [b"metadata", b"managedFields"])
+}
+
+/// Bytes of an object in a policy at this path, even of an empty one: it becomes an entry with many fields in a growing list.
+fn entry_of_policy(path: &Path<'_>) -> usize {
+    match path {
+        [b"status", b"targets", _] => 3 * size_of::<TargetStatus>(),
+        [b"status", ..] => 3 * size_of::<StageStatus>(),
+        [b"spec", ..] => size_of::<Stage>(),
+        _ => 0,
+    }
+}
+
+/// The estimated bytes that a RolloutPolicy takes besides its own. All of it is decoded.
+pub(super) fn extra_bytes_of_policy(object: &[u8]) -> usize {
+    estimate(object, text_of_policy, entry_of_policy)
+}
+
+/// The estimated bytes that any JSON takes as a tree.
+pub(super) fn tree_bytes(value: &[u8]) -> usize {
+    extra_bytes(value, |_| false)
+}
+
 /// The estimated bytes that an object takes besides its own. The result is arbitrary for text that is not JSON.
 pub(super) fn extra_bytes(object: &[u8], is_text: fn(&Path<'_>) -> bool) -> usize {
+    estimate(object, is_text, |_| 0)
+}
+
+/// As [`extra_bytes`], with what each object takes at its path.
+fn estimate(object: &[u8], is_text: fn(&Path<'_>) -> bool, entry: fn(&Path<'_>) -> usize) -> usize {
     let mut walk = Walk {
         is_text,
         depth: 0,
@@ -70,6 +105,9 @@ pub(super) fn extra_bytes(object: &[u8], is_text: fn(&Path<'_>) -> bool) -> usiz
             }
             b'{' | b'[' => {
                 bytes += walk.value();
+                if byte == b'{' {
+                    bytes += entry(walk.path());
+                }
                 walk.open();
             }
             b'}' | b']' => walk.close(),
@@ -103,6 +141,11 @@ impl<'a> Walk<'a> {
         } else {
             VALUE
         }
+    }
+
+    /// The keys that lead to the value that begins here. A list has an empty one.
+    fn path(&self) -> &Path<'a> {
+        &self.keys[..self.depth.min(DEPTH)]
     }
 
     fn open(&mut self) {
@@ -155,7 +198,32 @@ fn string(object: &[u8], begin: usize) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{ESCAPED, OBJECT, TEXT_VALUE, VALUE, extra_bytes, text_of_daemon_set, text_of_revision};
+    use super::{
+        ESCAPED, OBJECT, Stage, StageStatus, TEXT_VALUE, TargetStatus, VALUE, extra_bytes,
+        extra_bytes_of_policy, text_of_daemon_set, text_of_revision,
+    };
+
+    // Also empty objects: one of three bytes becomes an entry with all its fields.
+    #[test]
+    fn entries_of_policies_are_counted() {
+        let of = |object: &str| extra_bytes_of_policy(object.as_bytes());
+        let target = 3 * size_of::<TargetStatus>();
+        assert_eq!(
+            of(r#"{"status":{"targets":[{},{}]}}"#),
+            2 * OBJECT + 7 * VALUE + 2 * target + of_status()
+        );
+        assert_eq!(
+            of(r#"{"metadata":{"managedFields":[{},{}]}}"#),
+            2 * OBJECT + 3 * VALUE + 4 * TEXT_VALUE
+        );
+        let spec = of(r#"{"spec":{"windows":[{}]}}"#) - of(r#"{"spec":{"windows":[0]}}"#);
+        assert_eq!(spec, VALUE + size_of::<Stage>());
+    }
+
+    /// Bytes of the status itself.
+    fn of_status() -> usize {
+        3 * size_of::<StageStatus>()
+    }
 
     #[test]
     fn objects_values_and_escapes_are_counted_outside_of_strings() {

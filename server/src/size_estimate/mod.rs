@@ -6,7 +6,7 @@
 //!
 //! The caller does not write the objects of the cluster: a tenant chooses the names of its pods, a kubelet the labels of its node.
 //! A node with thousands of short labels must not prevent a plan. So the memory of nodes, pods, their labels and taints, revisions,
-//! and entries of the state is estimated and held, but may be many times their bytes, up to [`MOST_BYTES`] for a request.
+//! policies, what was measured for them, and entries of the state is estimated and held, but may be many times their bytes, up to [`MOST_BYTES`] for a request.
 
 mod json;
 mod shapes;
@@ -21,7 +21,7 @@ use prost::{
 use tonic::Status;
 
 use crate::{
-    parse::Path,
+    parse::{MOST_VALUE_BYTES, Path},
     refusal::{Refusal, Violation},
 };
 
@@ -56,12 +56,22 @@ enum Part {
     Revision,
     /// A ReplicaSet of a Deployment as JSON. Its template and its conditions stay text.
     ReplicaSet,
+    /// A RolloutPolicy as JSON.
+    Policy,
+    /// A measured value as JSON, which whoever was asked has written.
+    Value,
 }
 
 /// Copies of a workload's template that exist at the same time.
 const WORKLOAD_TEXTS: usize = 6;
 /// Copies of a revision's data, or of a ReplicaSet's template, that exist at the same time.
 const REVISION_TEXTS: usize = 4;
+/// Copies of a measured value, as text.
+const VALUE_TEXTS: usize = 2;
+/// Copies of a policy's text that exist at the same time: in the request, in its parts, and in the write of its status.
+const POLICY_TEXTS: usize = 4;
+/// Copies of a decoded policy while the write of its status is decided: several of the entries, without the room to grow.
+const STATUS_COPIES: usize = 1;
 
 /// The fields of a message that can be long: tag, name, content.
 pub struct Shape(&'static [(u32, &'static str, Part)]);
@@ -211,6 +221,21 @@ impl Estimator {
                 let extra = json::extra_bytes(content, json::text_of_replica_set);
                 self.objects = self.objects.saturating_add(extra);
                 self.add(REVISION_TEXTS * content.len() + extra, at)
+            }
+            Part::Policy => {
+                let extra = json::extra_bytes_of_policy(content);
+                let copies = self.raise_temporary(STATUS_COPIES * (content.len() + extra));
+                let lasting = POLICY_TEXTS * content.len() + extra;
+                self.objects = self.objects.saturating_add(lasting + copies);
+                self.add(lasting, at)
+            }
+            Part::Value => {
+                let mut lasting = VALUE_TEXTS * content.len();
+                if content.len() <= MOST_VALUE_BYTES {
+                    lasting += json::tree_bytes(content);
+                }
+                self.objects = self.objects.saturating_add(lasting);
+                self.add(lasting, at)
             }
         }
     }

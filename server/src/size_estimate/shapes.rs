@@ -1,5 +1,6 @@
 //! The fields of each request that can be long, and the memory that each entry takes.
 
+use nodewise_planner::rollout::{Policy, measurement::Measurement};
 use nodewise_proto::v1;
 
 use super::{Part, Shape};
@@ -95,7 +96,41 @@ const WORKLOAD: Shape = Shape(&[
     (3, "deployment", one(&DEPLOYMENT)),
 ]);
 
-const DAEMON_SET: Shape = Shape(&[(1, "object", Part::Workload)]);
+const DAEMON_SET: Shape = Shape(&[
+    (1, "object", Part::Workload),
+    (
+        2,
+        "rollout_policies",
+        objects::<v1::RolloutPolicy>(POLICY, &ROLLOUT_POLICY),
+    ),
+    (
+        3,
+        "measurements",
+        objects::<v1::Measurement>(grown::<Measurement>() + 200, &MEASUREMENT),
+    ),
+    (4, "analysis_hosts", texts(grown::<String>())),
+]);
+
+/// Bytes of a policy after decoding, with a status of conditions and an action that writes it.
+const POLICY: usize = grown::<Policy>() + 4_096;
+
+const ROLLOUT_POLICY: Shape = Shape(&[(1, "object", Part::Policy)]);
+
+const MEASUREMENT: Shape = Shape(&[
+    (1, "id", one(&MEASUREMENT_ID)),
+    (3, "value", Part::Value),
+    (4, "verdict", one(&VERDICT)),
+    (5, "error", texts(0)),
+]);
+
+const MEASUREMENT_ID: Shape = Shape(&[
+    (1, "policy_uid", texts(0)),
+    (2, "revision_hash", texts(0)),
+    (3, "stage", texts(0)),
+    (4, "check", texts(0)),
+]);
+
+const VERDICT: Shape = Shape(&[(2, "message", texts(0))]);
 
 const REPLICA_SET: Shape = Shape(&[
     (1, "object", Part::Workload),

@@ -8,6 +8,7 @@ mod support;
 mod nodes;
 mod owners;
 mod pods;
+mod policies;
 mod reduced;
 mod revisions;
 

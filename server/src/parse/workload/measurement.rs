@@ -9,7 +9,7 @@ use super::super::{
 };
 
 /// The most bytes of a value. As a tree, a value takes up to a hundred times as much.
-const MOST_BYTES: usize = 64 << 10;
+pub(crate) const MOST_BYTES: usize = 64 << 10;
 
 /// Reads the measurement at `at`. A value that is no JSON is a measurement that could not be made: whoever was asked has written it.
 pub(super) fn read(message: &v1::Measurement, at: &Path<'_>, problems: &mut Problems) -> Option<Measurement> {

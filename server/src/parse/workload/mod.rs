@@ -12,6 +12,7 @@ mod rollout_policy;
 mod status;
 
 pub(super) use daemon_set::read_template;
+pub(crate) use measurement::MOST_BYTES as MOST_VALUE_BYTES;
 use nodewise_planner::{
     daemonset::DaemonSet, deployment::Deployment, replicaset::ReplicaSet, snapshot::Options,
 };
