@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{NOW, Ran, data, nodewise};
+use common::{NOW, Ran, data, nodewise, nodewise_with_input};
 use serde_json::{Value, json};
 
 /// A dump with the rollout of `rollout.json`, and a folder that holds it.
@@ -362,4 +362,38 @@ fn of_two_policies_the_one_in_charge_is_named() {
         pause.contains("another targets it as well and does not count"),
         "{pause}"
     );
+}
+
+// Whoever reads a cluster without its policies learns what is missing; whoever asked for them, and there are none, does not.
+#[test]
+fn a_file_that_cannot_have_policies_gets_a_hint() {
+    let without = Dump::new(&[]).items.to_string();
+    let none = json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": []});
+    let some = json!({"apiVersion": "v1", "kind": "List", "items": [policy("agents")]});
+    let hint = "kubectl get rolloutpolicies -A -o json";
+    for words in [
+        vec!["plan", "-f", "-"],
+        vec!["explain", "ds/agent", "-f", "-"],
+        vec!["explain", "node/node-1", "-f", "-"],
+        vec!["status", "-f", "-"],
+        vec!["rollout", "status", "ds/agent", "-f", "-"],
+        vec!["simulate", "ds/agent", "--image", "agent:9", "--dump", "-"],
+    ] {
+        let words = [words.as_slice(), &["--now", NOW]].concat();
+        let ran = nodewise_with_input(&words, &without);
+        assert_eq!(ran.stderr.matches(hint).count(), 1, "{words:?}: {ran:?}");
+        for policies in [&none, &some] {
+            let ran = nodewise_with_input(&words, &format!("{without}\n{policies}\n"));
+            assert!(!ran.stderr.contains(hint), "{words:?}: {ran:?}");
+            assert!(!ran.stderr.contains("error"), "{words:?}: {ran:?}");
+        }
+    }
+    // The second document is heeded, as the output of the second command.
+    let words = ["rollout", "status", "ds/agent", "-f", "-", "--now", NOW];
+    let ran = nodewise_with_input(&words, &format!("{without}\n{some}\n"));
+    assert!(ran.stdout.contains("RolloutPolicy agents"), "{ran:?}");
+    // Deployments have no policies.
+    let deployment = data("stuck-deployment.json");
+    let ran = nodewise(&["plan", "deployments", "-f", &deployment, "--now", NOW]);
+    assert!(!ran.stderr.contains(hint), "{ran:?}");
 }
