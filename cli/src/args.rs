@@ -65,8 +65,8 @@ pub(crate) enum Command {
 /// What `-f` means for `plan`.
 const PLAN_FILES: &str = "A file with workloads only is a change: the apiserver checks it in a dry run, and all steps to the end are \
     shown. A file that has nodes, pods or revisions is a dump of a cluster, as `kubectl get \
-    deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json` prints it. `-` reads standard input; may be given \
-    several times. Without it the objects are read from a cluster";
+    deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json` prints it, and where the kind is installed also \
+    `kubectl get rolloutpolicies -A -o json`. `-` reads standard input; may be given several times. Without it the objects are read from a cluster";
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -79,11 +79,13 @@ Examples:
   nodewise plan deployments,replicasets -A
   nodewise plan --kubeconfig staging.yaml -n kube-system
   kubectl get deployments,replicasets,pods -n shop -o yaml | nodewise plan deployments -f -
-  kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise plan -f -
+  (kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json; kubectl get rolloutpolicies -A -o json) | nodewise plan -f -
 
 A file with workloads only is a change to the cluster of the kubeconfig: the apiserver gets it as a server-side dry run, so defaults,
 webhooks, policies and validation apply, and nothing is stored. If the file has a node, a pod or a revision, or if there is no
 kubeconfig, it is a dump, and no cluster is asked. --dump says so in any case.
+
+Where the kind RolloutPolicy is not installed, the second kubectl in the last example fails, and what the first one prints is enough.
 
 Exit status: 0 when the plan was made, 1 on error; with --detailed-exitcode 2 when something would change; with --compare 2 when the
 plan differs from the kept one.")]
@@ -163,7 +165,9 @@ Examples:
   nodewise status -n kube-system -o wide
   nodewise status --watch
   nodewise status ds/agent deploy/web
-  kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise status -f -
+  (kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json; kubectl get rolloutpolicies -A -o json) | nodewise status -f -
+
+Where the kind RolloutPolicy is not installed, the second kubectl in the last example fails, and what the first one prints is enough.
 
 States: stuck (nothing more happens until someone removes a cause), progressing, waiting for delete (strategy OnDelete), paused,
 complete.

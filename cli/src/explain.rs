@@ -95,7 +95,9 @@ pub(crate) async fn run(args: &ExplainArgs) -> anyhow::Result<ExitCode> {
         width: text::terminal_width(),
     };
     let events = Some(&args.source);
-    print::text(&explain_with(&case, events, args.node.as_deref(), args.output).await?)?;
+    let text = explain_with(&case, events, args.node.as_deref(), args.output).await?;
+    gaps::hint_without_policies(&cluster, std::iter::once(workload));
+    print::text(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -120,6 +122,7 @@ async fn run_entry(args: &ExplainArgs, subject: &Subject) -> anyhow::Result<Exit
         }
         Subject::Workload(_) => String::new(),
     };
+    gaps::hint_without_policies(&cluster, cluster.workloads(Kind::DaemonSet).iter());
     print::text(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,8 +10,8 @@ use nodewise_proto::v1;
 /// The source of the cluster's objects.
 #[derive(Debug, Args)]
 pub(crate) struct SourceArgs {
-    /// What `kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints; `-` reads
-    /// standard input; may be given several times. Without it the objects are read from a cluster
+    /// What `kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints, and where the
+    /// kind is installed also `kubectl get rolloutpolicies -A -o json`; `-` reads standard input; may be given several times. Without it the objects are read from a cluster
     #[arg(short = 'f', long = "filename", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
     pub(crate) files: Vec<PathBuf>,
     /// The kubeconfig of the cluster [default: KUBECONFIG, ~/.kube/config, or the pod's service account]

@@ -7,7 +7,11 @@ use serde_json::Value;
 use crate::{
     input::{Cluster, Served},
     kind::Kind,
+    print,
 };
+
+/// The command that prints the policies of a cluster. It fails where the kind is not installed.
+const POLICIES: &str = "kubectl get rolloutpolicies -A -o json";
 
 /// The fields that say that there are other objects.
 #[derive(Default, Deserialize)]
@@ -90,7 +94,29 @@ pub(crate) fn notes(
             ));
         }
     }
+    notes.extend(note_without_policies(cluster, workloads.iter().copied()));
     notes
+}
+
+/// Prints the hint of [`note_without_policies`].
+pub(crate) fn hint_without_policies<'a>(cluster: &Cluster, workloads: impl Iterator<Item = &'a Served>) {
+    if let Some(note) = note_without_policies(cluster, workloads) {
+        print::note(&note);
+    }
+}
+
+/// A hint that a file cannot say whether a DaemonSet has a RolloutPolicy. Without its policy a rollout looks as if nothing held it back.
+fn note_without_policies<'a>(
+    cluster: &Cluster,
+    mut workloads: impl Iterator<Item = &'a Served>,
+) -> Option<String> {
+    let is_missing = !cluster.knows_policies() && workloads.any(|workload| workload.kind == Kind::DaemonSet);
+    is_missing.then(|| {
+        format!(
+            "{}: no RolloutPolicy, so DaemonSets are taken as having none; if the cluster has that kind, add what `{POLICIES}` prints",
+            cluster.source()
+        )
+    })
 }
 
 /// Other kinds of workload that the input has. Of a cluster only the kinds that are planned were read.

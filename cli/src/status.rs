@@ -51,12 +51,13 @@ pub(crate) async fn run(args: &StatusArgs) -> anyhow::Result<ExitCode> {
         requests: &requests,
     };
     let mut statuses = Vec::with_capacity(workloads.len());
-    for workload in workloads {
+    for workload in &workloads {
         gaps::refuse(&cluster, workload)?;
         let mut status = source.status(workload, refusals.of(&workload.uid)).await?;
         refusals.add_owner(&mut status);
         statuses.push(status);
     }
+    gaps::hint_without_policies(&cluster, workloads.iter().copied());
     sort(&mut statuses);
     print(&statuses, args)?;
     Ok(ExitCode::SUCCESS)

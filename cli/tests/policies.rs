@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{NOW, Ran, data, nodewise};
+use common::{NOW, Ran, data, nodewise, nodewise_with_input};
 use serde_json::{Value, json};
 
 /// A dump with the rollout of `rollout.json`, and a folder that holds it.
@@ -118,6 +118,15 @@ fn waiting() -> Dump {
     agents["spec"]["stages"][0]["soak"] = json!("1m");
     agents["status"] = status(&json!({}));
     agents["status"]["targets"][0]["stages"][0]["analysis"] = passed();
+    Dump::new(&[agents])
+}
+
+/// A rollout whose check was inconclusive more often than it may be.
+fn held() -> Dump {
+    let mut agents = policy("agents");
+    agents["status"] = status(&json!({}));
+    agents["status"]["targets"][0]["stages"][0]["analysis"] = json!([{"name": "errors", "measurements": 1, "inconclusive": 1,
+        "time": ago(20), "message": "too few requests to say"}]);
     Dump::new(&[agents])
 }
 
@@ -245,6 +254,7 @@ fn approve_shows_the_nodes_and_the_plan_and_approves_what_it_showed() {
 fn the_verbs_write_the_policy() {
     let mut paused = soaking();
     paused.item("agents")["spec"]["paused"] = json!(true);
+    let again = r#"kubectl patch rolloutpolicy agents -n monitoring --subresource=status --type=json -p '[{"op":"test","path":"/status/targets/0/stages/0/analysis/0/name","value":"errors"},{"op":"replace","path":"/status/targets/0/stages/0/analysis/0/inconclusive","value":0}]'"#;
     let mut denied = rejected("Pause");
     denied.item("agents")["metadata"]["annotations"] = json!({"nodewise.dev/reject": "x"});
     for (dump, verb, command) in [
@@ -268,6 +278,7 @@ fn the_verbs_write_the_policy() {
             "resume",
             "--overwrite nodewise.dev/resume=4e5 nodewise.dev/reject-\n",
         ),
+        (held(), "resume", again),
         (
             soaking(),
             "rollback",
@@ -362,4 +373,158 @@ fn of_two_policies_the_one_in_charge_is_named() {
         pause.contains("another targets it as well and does not count"),
         "{pause}"
     );
+}
+
+// Whoever reads a cluster without its policies learns what is missing; whoever asked for them, and there are none, does not.
+#[test]
+fn a_file_that_cannot_have_policies_gets_a_hint() {
+    let without = Dump::new(&[]).items.to_string();
+    let none = json!({"apiVersion": "v1", "kind": "List", "metadata": {"resourceVersion": ""}, "items": []});
+    let some = json!({"apiVersion": "v1", "kind": "List", "items": [policy("agents")]});
+    let hint = "kubectl get rolloutpolicies -A -o json";
+    for words in [
+        vec!["plan", "-f", "-"],
+        vec!["explain", "ds/agent", "-f", "-"],
+        vec!["explain", "node/node-1", "-f", "-"],
+        vec!["status", "-f", "-"],
+        vec!["rollout", "status", "ds/agent", "-f", "-"],
+        vec!["simulate", "ds/agent", "--image", "agent:9", "--dump", "-"],
+    ] {
+        let words = [words.as_slice(), &["--now", NOW]].concat();
+        let ran = nodewise_with_input(&words, &without);
+        assert_eq!(ran.stderr.matches(hint).count(), 1, "{words:?}: {ran:?}");
+        for policies in [&none, &some] {
+            let ran = nodewise_with_input(&words, &format!("{without}\n{policies}\n"));
+            assert!(!ran.stderr.contains(hint), "{words:?}: {ran:?}");
+            assert!(!ran.stderr.contains("error"), "{words:?}: {ran:?}");
+        }
+    }
+    // The second document is heeded, as the output of the second command.
+    let words = ["rollout", "status", "ds/agent", "-f", "-", "--now", NOW];
+    let ran = nodewise_with_input(&words, &format!("{without}\n{some}\n"));
+    assert!(ran.stdout.contains("RolloutPolicy agents"), "{ran:?}");
+    // Deployments have no policies.
+    let deployment = data("stuck-deployment.json");
+    let ran = nodewise(&["plan", "deployments", "-f", &deployment, "--now", NOW]);
+    assert!(!ran.stderr.contains(hint), "{ran:?}");
+}
+
+#[test]
+fn a_play_says_what_it_assumes_about_the_policy() {
+    let play = |dump: &Dump, more: &[&str]| {
+        let text = dump.items.to_string();
+        let words = [
+            "simulate",
+            "ds/agent",
+            "--dump",
+            "-",
+            "--now",
+            NOW,
+            "--ready-after",
+            "10s",
+        ];
+        nodewise_with_input(&[&words, more].concat(), &text)
+    };
+    let mut evicting = waiting();
+    evicting.item("agents")["spec"]["disruption"] = json!("Evict");
+    let ran = play(&evicting, &[]);
+    for part in [
+        "assumed: every approval is given at once (of rest)",
+        "assumed: no host is asked, and every measurement of a check passes (errors of canary)",
+        "assumed: no PodDisruptionBudget refuses an eviction",
+        "done",
+    ] {
+        assert!(ran.stdout.contains(part), "no {part:?} in {ran:?}");
+    }
+    let json: Value = serde_json::from_str(&play(&evicting, &["-o", "json"]).stdout).expect("JSON");
+    let said = json["assumptions"]["rolloutPolicy"].as_array().expect("a list");
+    assert_eq!(said.len(), 3, "{json}");
+    // Of what a policy does not ask for nothing is said.
+    let mut plain = policy("agents");
+    plain["spec"]["stages"] = json!([{"name": "canary", "replicas": 1}]);
+    let ran = play(&Dump::new(&[plain]), &[]);
+    assert_eq!(ran.stdout.matches("assumed: ").count(), 1, "{ran:?}");
+    // A check that is held already is not made again, so the play does not go on either.
+    let mut held = held();
+    held.item("agents")["spec"]["stages"][0]["soak"] = json!("1m");
+    let ran = play(&held, &[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("inconclusiveLimit is 0"), "{ran:?}");
+    let mut paused = waiting();
+    paused.item("agents")["spec"]["paused"] = json!(true);
+    let ran = play(&paused, &[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("the policy is paused"), "{ran:?}");
+}
+
+// L-31: an inconclusive check waits for a person.
+#[test]
+fn a_check_that_is_held_can_be_resumed_and_says_so() {
+    let status = held().run(&["rollout", "status", "ds/agent"]);
+    assert_eq!(status.code, Some(3), "{status:?}");
+    for part in [
+        "check errors was inconclusive 1 times, and inconclusiveLimit is 0: too few requests to say",
+        "`nodewise rollout resume` makes it go on without the inconclusive measurements",
+        "$ nodewise rollout resume daemonset/agent -n monitoring",
+        "$ nodewise rollout rollback daemonset/agent -n monitoring",
+    ] {
+        assert!(
+            status.stdout.replace("\n  ", " ").contains(part),
+            "no {part:?} in {}",
+            status.stdout
+        );
+    }
+    let resume = held().run(&["rollout", "resume", "ds/agent", "--yes"]).stdout;
+    let said = "check errors of stage canary: 1 inconclusive, and inconclusiveLimit is 0; the last one said: too few requests to say";
+    assert!(resume.contains(said), "{resume}");
+}
+
+#[test]
+fn what_cannot_be_resumed_says_what_helps() {
+    let mut erring = held();
+    erring.item("agents")["status"]["targets"][0]["stages"][0]["analysis"][0] = json!({"name": "errors", "measurements": 5, "errors": 5, "consecutiveErrors": 5, "time": ago(20), "message": "refused"});
+    let mut many = soaking();
+    many.item("agents")["spec"]["nodes"] = json!({"maxExempt": 0});
+    for (dump, state, helps) in [
+        (
+            waiting(),
+            "AwaitingApproval",
+            "`nodewise rollout approve daemonset/agent -n monitoring`",
+        ),
+        (erring, "AnalysisHeld", "is made again each interval"),
+        (
+            many,
+            "TooManyNodesNotReady",
+            "repair the nodes, or raise maxExempt",
+        ),
+    ] {
+        let ran = dump.run(&["rollout", "resume", "ds/agent", "--yes"]);
+        assert_eq!(ran.code, Some(1), "{state}: {ran:?}");
+        assert!(ran.stdout.is_empty(), "{ran:?}");
+        let said = format!("there is nothing to resume. It is {state}: ");
+        assert!(ran.stderr.contains(&said), "no {said:?} in {ran:?}");
+        assert!(ran.stderr.contains(helps), "no {helps:?} in {ran:?}");
+    }
+}
+
+#[test]
+fn the_budget_of_the_stage_and_the_pace_are_shown_with_numbers() {
+    let mut paced = soaking();
+    paced.item("agents")["spec"]["stages"] = json!([{"name": "all", "maxUnavailable": "100%"}]);
+    paced.item("agents")["spec"]["pace"] = json!({"nodes": 1, "interval": "10m"});
+    let target = &mut paced.item("agents")["status"]["targets"][0];
+    target["pace"] = json!([{"time": ago(300), "nodes": 1}]);
+    target["stages"] = json!([{"name": "all", "nodes": 4, "updated": 1, "available": 1, "state": "Progressing", "startTime": ago(300)}]);
+    let pace = "the pace allows 1 node in 10m, and so many have begun; the next ones may begin at 2026-01-01T02:05:00Z";
+    let budget =
+        "budget of stage all: at most 1 node without an available pod at a time (maxUnavailable), 0 now";
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [vec!["rollout", "status", "ds/agent"], vec!["explain", "ds/agent"]] {
+        let shown = flat(&paced.run(&words).stdout);
+        for part in [pace, budget] {
+            assert!(shown.contains(part), "{words:?}: no {part:?} in {shown}");
+        }
+    }
+    let node = flat(&paced.run(&["explain", "ds/agent", "--node", "node-2"]).ok());
+    assert!(node.contains(pace), "{node}");
 }

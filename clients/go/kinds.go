@@ -52,7 +52,9 @@ var kinds = map[Kind]*kind{
 		message: func(store *cluster.Store, workload *cluster.Workload, _ *liveObjects) (*nodewisev1.Workload, int) {
 			daemonSet := convert.ServedDaemonSet(workload.JSON)
 			for _, policy := range store.Policies(workload) {
-				daemonSet.RolloutPolicies = append(daemonSet.RolloutPolicies, convert.ServedRolloutPolicy(policy.JSON))
+				sent := convert.ServedRolloutPolicy(policy.JSON)
+				sent.DeletedTargetUids = store.DeletedTargets(workload.Kind, policy)
+				daemonSet.RolloutPolicies = append(daemonSet.RolloutPolicies, sent)
 			}
 			return &nodewisev1.Workload{Kind: &nodewisev1.Workload_DaemonSet{DaemonSet: daemonSet}}, 0
 		},

@@ -12,7 +12,10 @@ Examples:
   nodewise dashboard
   nodewise dashboard -n shop -n payments --open
   nodewise dashboard --port 8090 --context staging
-  kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise dashboard -f -
+  (kubectl get deployments,replicasets,daemonsets,controllerrevisions,pods,nodes -A -o json; kubectl get rolloutpolicies -A -o json) | \\
+    nodewise dashboard -f -
+
+Where the kind RolloutPolicy is not installed, the second kubectl in the last example fails, and what the first one prints is enough.
 
 With --trace-url each workload on a node links to its traces. {kind} is in lower case, as in the names of the attributes; {node} is empty where no
 node is meant. For Jaeger: --trace-url

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     engine::Engine,
+    gaps,
     input::{Cluster, Follower, connect},
     target::Target,
 };
@@ -84,6 +85,7 @@ pub(super) async fn start(args: &DashboardArgs) -> anyhow::Result<(Feed, LocalSo
     }
     let targets = Target::parse_many(&KINDS.map(|kind| kind.plural().to_owned()))?;
     let cluster = Cluster::read_with_facts(source, &targets, None).await?;
+    gaps::hint_without_policies(&cluster, cluster.all_workloads().iter());
     let origin = settings.origin(cluster.source(), settings.namespaces.clone(), None);
     Ok(view(
         &settings,

@@ -198,7 +198,9 @@ fn add_document(cluster: &mut Cluster, document: &RawValue, origin: &Origin) -> 
         return Err(InputError::new(origin.at("items"), "is missing"));
     };
     let mut wrong = None;
+    let mut is_empty = true;
     let add = |index, item: &RawValue| {
+        is_empty = false;
         let origin = Origin {
             item: Some(index),
             ..origin.clone()
@@ -207,6 +209,7 @@ fn add_document(cluster: &mut Cluster, document: &RawValue, origin: &Origin) -> 
         added.map_err(|error| wrong = Some(error)).is_ok()
     };
     let read = Reader::from_str(items.get()).deserialize_seq(Each(add));
+    cluster.has_empty_list |= is_empty;
     match (wrong, read) {
         (Some(error), _) => Err(error),
         (None, Err(error)) => {

@@ -88,6 +88,8 @@ pub(crate) struct Cluster {
     pub(crate) policies: HashMap<String, Vec<Served>>,
     /// Whether the objects were read from files, and not from an apiserver.
     pub(crate) is_dump: bool,
+    /// Whether a file has a list without objects, as kubectl prints it when it was asked for a kind of which there are none.
+    has_empty_list: bool,
     /// The names of the files, or the URL of the apiserver.
     pub(crate) sources: Vec<Arc<str>>,
 }
@@ -182,6 +184,11 @@ impl Cluster {
     pub(crate) fn has_only_workloads(&self) -> bool {
         let policies: usize = self.policies.values().map(Vec::len).sum();
         self.objects() == self.workloads.len() + policies && !self.workloads.is_empty()
+    }
+
+    /// Whether the RolloutPolicies are known. Files have none, and no list without objects, if whoever made them did not ask for policies.
+    pub(crate) fn knows_policies(&self) -> bool {
+        !self.is_dump || self.has_empty_list || !self.policies.is_empty()
     }
 
     /// All workloads, sorted by kind, namespace and name.

@@ -48,6 +48,7 @@ pub(crate) async fn run(args: &RolloutStatusArgs) -> anyhow::Result<ExitCode> {
     };
     let mut status = source.status(workload, refusals.of(&workload.uid)).await?;
     refusals.add_owner(&mut status);
+    gaps::hint_without_policies(&cluster, std::iter::once(workload));
     match args.output {
         ViewOutput::Json => print::json(&status)?,
         ViewOutput::Yaml => print::yaml(&status)?,

@@ -18,9 +18,11 @@ Examples:
   nodewise simulate ds/agent -n monitoring --image registry.example/agent:2
   nodewise simulate ds/agent --image agent=registry.example/agent:2 --ready-after 30s --fail 4%
   nodewise simulate ds/agent -f new.yaml --svg rollout.svg
-  kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json | nodewise simulate ds/agent --dump - --image agent:2
+  (kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json; kubectl get rolloutpolicies -A -o json) | \\
+    nodewise simulate ds/agent --dump - --image agent:2
 
 The play runs the planner in a loop against a simulated cluster with the objects of the real one. Nothing is written.
+Where the kind RolloutPolicy is not installed, the second kubectl in the last example fails, and what the first one prints is enough.
 With neither --image nor -f it plays what remains of the present rollout.
 The apiserver first checks and completes the change, in a dry run that stores nothing; --local and --dump leave that out.
 
@@ -45,8 +47,8 @@ pub(crate) struct SimulateArgs {
     pub(crate) svg: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) dry_run: DryRunArgs,
-    /// What `kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints; `-` reads standard input; may be
-    /// given several times. Without it the objects are read from a cluster
+    /// What `kubectl get daemonsets,controllerrevisions,pods,nodes -A -o json` (or yaml) prints, and where the kind is installed also
+    /// `kubectl get rolloutpolicies -A -o json`; `-` reads standard input; may be given several times. Without it the objects are read from a cluster
     #[arg(long = "dump", value_name = "FILE", conflicts_with_all = ["kubeconfig", "context"])]
     pub(crate) dumps: Vec<PathBuf>,
     /// The kubeconfig of the cluster [default: KUBECONFIG, ~/.kube/config, or the pod's service account]

@@ -20,6 +20,7 @@ use nodewise_forecast::{End, Step};
 use crate::{
     args::SourceArgs,
     engine::Engine,
+    gaps,
     input::{Cluster, Served},
     output_file::OutputFile,
     print,
@@ -77,6 +78,7 @@ pub(crate) async fn run(args: &SimulateArgs) -> anyhow::Result<ExitCode> {
     };
     let engine = Engine::of(&args.server)?;
     let played = print_play(args, &engine, &cluster, workload, &subject, when).await?;
+    gaps::hint_without_policies(&cluster, std::iter::once(workload));
     Ok(exit_code(&played))
 }
 

@@ -22,6 +22,8 @@ const (
 	// maxPolicyBytes is how many bytes the policies of a snapshot after the first may have. Whoever may create policies in a namespace may create
 	// many.
 	maxPolicyBytes = 8 << 20
+	// maxDeletedTargets is how many entries of a policy's status are sent as deleted at most.
+	maxDeletedTargets = 1000
 )
 
 // Policy is a RolloutPolicy of nodewise.dev/v1alpha1. The executor reads only which workloads the policy may target, and which labels of nodes its
@@ -38,8 +40,16 @@ type Policy struct {
 	selector kubelabels.Selector
 	// reads are the labels of nodes that the stages name.
 	reads convert.Reads
+	// recorded are the entries of status.targets.
+	recorded []recordedTarget
 	// JSON is the object as it was served.
 	JSON []byte
+}
+
+// recordedTarget is the identity of a workload in the status of a policy.
+type recordedTarget struct {
+	name string
+	uid  types.UID
 }
 
 // NewPolicy reads a RolloutPolicy. One whose spec cannot be read may target every workload of its namespace.
@@ -58,6 +68,14 @@ func NewPolicy(object *served.Object) *Policy {
 	created, _ := rawjson.At(parsed, "metadata", "creationTimestamp").(string)
 	if at, err := time.Parse(time.RFC3339, created); err == nil {
 		policy.Created = at
+	}
+	targets, _ := rawjson.At(parsed, "status", "targets").([]any)
+	for _, target := range targets {
+		name, hasName := rawjson.At(target, "name").(string)
+		uid, hasUID := rawjson.At(target, "uid").(string)
+		if hasName && hasUID {
+			policy.recorded = append(policy.recorded, recordedTarget{name: name, uid: types.UID(uid)})
+		}
 	}
 	policy.names, policy.selector = targetsOf(rawjson.At(parsed, "spec", "targets"))
 	return policy
@@ -201,6 +219,18 @@ func (s *Store) HasPolicy(workload *Workload) bool {
 		}
 	}
 	return false
+}
+
+// DeletedTargets returns the uids of workloads of a kind in the status of a policy that do not exist any more.
+func (s *Store) DeletedTargets(kind *Kind, policy *Policy) []string {
+	var deleted []string
+	for _, recorded := range policy.recorded {
+		key := types.NamespacedName{Namespace: policy.Key.Namespace, Name: recorded.name}
+		if workload := s.Workload(kind, key); (workload == nil || workload.UID != recorded.uid) && len(deleted) < maxDeletedTargets {
+			deleted = append(deleted, string(recorded.uid))
+		}
+	}
+	return deleted
 }
 
 // Targets returns the workloads of a kind that a policy targets, or may target, ordered by name.

@@ -72,6 +72,8 @@ class RolloutPolicy:
     targets: Targets
     label_keys: LabelKeys
     """The keys of node labels that the stages name."""
+    recorded: tuple[tuple[str, str], ...]
+    """name and uid of the entries of status.targets."""
     object: bytes = field(repr=False)
 
     @classmethod
@@ -97,6 +99,7 @@ class RolloutPolicy:
             created=None if created is None else (created.seconds, created.nanos),
             targets=Targets.of(spec.get("targets")),
             label_keys=LabelKeys(node_labels=frozenset(_node_labels(spec.get("stages")))),
+            recorded=tuple(_recorded(members.get("status", b"null"))),
             object=text,
         )
 
@@ -117,6 +120,21 @@ def _is_label_key(key: str) -> bool:
     prefix, slash, name = key.rpartition("/")
     has_prefix = not slash or (len(prefix) <= 253 and _LABEL_PREFIX.fullmatch(prefix) is not None)
     return has_prefix and bool(name) and _LABEL_PART.fullmatch(name) is not None
+
+
+def _recorded(status: bytes) -> Iterator[tuple[str, str]]:
+    """name and uid of the entries of status.targets, as far as they can be read."""
+    try:
+        read = msgspec.json.decode(status)
+    except (msgspec.MsgspecError, RecursionError):
+        return
+    targets = read.get("targets") if isinstance(read, dict) else None
+    for target in targets if isinstance(targets, list) else ():
+        if not isinstance(target, dict):
+            continue
+        name, uid = target.get("name"), target.get("uid")
+        if isinstance(name, str) and isinstance(uid, str):
+            yield name, uid
 
 
 def _node_labels(stages: Any) -> Iterator[str]:

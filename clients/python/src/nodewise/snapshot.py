@@ -74,11 +74,19 @@ def take(
 
 
 def _daemon_set(store: Store, workload: Workload, _: LiveObjects) -> _Message:
-    return _Message(_daemon_set_with(workload, store.policies(workload)))
+    policies = store.policies(workload)
+    deleted = [store.deleted_targets(workload.kind, policy) for policy in policies]
+    return _Message(_daemon_set_with(workload, policies, deleted))
 
 
-def _daemon_set_with(workload: Workload, policies: Iterable[RolloutPolicy]) -> v1.Workload:
-    sent = [v1.RolloutPolicy(object=policy.object) for policy in policies]
+def _daemon_set_with(
+    workload: Workload, policies: Iterable[RolloutPolicy], deleted: Iterable[list[str]] = ()
+) -> v1.Workload:
+    """A DaemonSet with its policies, and with the uids of the deleted workloads that the status of each policy has."""
+    sent = [
+        v1.RolloutPolicy(object=policy.object, deleted_target_uids=uids)
+        for policy, uids in itertools.zip_longest(policies, deleted, fillvalue=())
+    ]
     return v1.Workload(daemon_set=v1.DaemonSet(object=workload.object, rollout_policies=sent))
 
 

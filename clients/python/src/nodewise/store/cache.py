@@ -269,6 +269,15 @@ class Store:
         """Whether a workload has a RolloutPolicy, or may have one."""
         return any(True for _ in self._policies.may_target(workload))
 
+    def deleted_targets(self, kind: Kind, policy: RolloutPolicy) -> list[str]:
+        """The uids of workloads of a kind in the status of a RolloutPolicy that do not exist any more."""
+
+        def is_deleted(name: str, uid: str) -> bool:
+            found = self._workloads.get(Key(policy.namespace, name, kind.name))
+            return found is None or found.uid != uid
+
+        return [uid for name, uid in policy.recorded if is_deleted(name, uid)][:_MAX_DELETED_TARGETS]
+
     def targets(self, kind: Kind, policy: RolloutPolicy) -> Iterator[Workload]:
         """The workloads of a kind that a RolloutPolicy targets, or may target, ordered by name."""
         of_namespace = self._workloads.in_namespace(kind, policy.namespace)
