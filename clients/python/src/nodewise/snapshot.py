@@ -74,19 +74,14 @@ def take(
 
 
 def _daemon_set(store: Store, workload: Workload, _: LiveObjects) -> _Message:
-    policies = store.policies(workload)
-    deleted = [store.deleted_targets(workload.kind, policy) for policy in policies]
-    return _Message(_daemon_set_with(workload, policies, deleted))
+    def message(policy: RolloutPolicy) -> v1.RolloutPolicy:
+        deleted = store.deleted_targets(workload.kind, policy)
+        return v1.RolloutPolicy(object=policy.object, deleted_target_uids=deleted)
+
+    return _Message(_daemon_set_with(workload, [message(policy) for policy in store.policies(workload)]))
 
 
-def _daemon_set_with(
-    workload: Workload, policies: Iterable[RolloutPolicy], deleted: Iterable[list[str]] = ()
-) -> v1.Workload:
-    """A DaemonSet with its policies, and with the uids of the deleted workloads that the status of each policy has."""
-    sent = [
-        v1.RolloutPolicy(object=policy.object, deleted_target_uids=uids)
-        for policy, uids in itertools.zip_longest(policies, deleted, fillvalue=())
-    ]
+def _daemon_set_with(workload: Workload, sent: Iterable[v1.RolloutPolicy]) -> v1.Workload:
     return v1.Workload(daemon_set=v1.DaemonSet(object=workload.object, rollout_policies=sent))
 
 
@@ -237,7 +232,7 @@ def snapshot_of(
     known = (revision.object for revision in map(Revision.read, revisions) if concerns(workload, revision))
     return v1.Snapshot(
         now=now or times.now(),
-        workload=_daemon_set_with(workload, heeded),
+        workload=_daemon_set_with(workload, [v1.RolloutPolicy(object=policy.object) for policy in heeded]),
         revisions=[v1.ControllerRevision(object=served) for served in known if served is not None],
         caches_synced=True,
         bucket_count=1,

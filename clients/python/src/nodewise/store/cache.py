@@ -38,6 +38,8 @@ from .related import related_pods
 from .workloads import Workloads
 
 _log = tracing.logger("nodewise.store")
+_MAX_DELETED_TARGETS = 1_000
+"""Most entries of a policy's status that are sent as deleted."""
 
 
 class Store:

@@ -7,7 +7,7 @@ use super::{expect_versions, nodes::next_second, start, wait_for_versions};
 use crate::{
     case::{Case, shared},
     fixture::Fixture,
-    workload_builder::image_patch,
+    workload_builder::{daemon_set, image_patch},
 };
 
 pub(super) const CASES: &[Case] = &[
@@ -20,6 +20,11 @@ pub(super) const CASES: &[Case] = &[
         "policy-two-for-one-daemonset",
         "Of two policies for one DaemonSet the older one counts. The other one says so, and counts when the older one is deleted.",
         policy_two_for_one_daemonset
+    ),
+    shared!(
+        "policy-deleted-daemonset",
+        "The policy's status forgets a DaemonSet that was deleted.",
+        policy_deleted_daemonset
     ),
 ];
 
@@ -56,6 +61,33 @@ async fn policy_two_for_one_daemonset(fixture: &Fixture) -> Result<()> {
     fixture.wait_until_settled("agent").await?;
     expect_versions(fixture, 0, 3).await?;
     watch.seen().await?.expect_rollout(1, 6)
+}
+
+// L-36
+async fn policy_deleted_daemonset(fixture: &Fixture) -> Result<()> {
+    let watch = start(fixture, 3, 1, json!({})).await?;
+    let all = json!({ "spec": { "targets": { "names": null, "selector": {} } } });
+    fixture.patch_policy("agents", all).await?;
+    fixture.roll_out("other", daemon_set("other").build()).await?;
+    wait_for_targets(fixture, &["agent", "other"]).await?;
+    fixture.delete("other").await?;
+    fixture.patch("agent", image_patch(2)).await?;
+    fixture.wait_for_state(2, "Complete").await?;
+    wait_for_targets(fixture, &["agent"]).await?;
+    watch.seen().await?.expect_rollout(1, 6)
+}
+
+/// Waits until the status of the policy `agents` has these DaemonSets.
+async fn wait_for_targets(fixture: &Fixture, expected: &[&str]) -> Result<()> {
+    fixture
+        .eventually(format!("the DaemonSets {expected:?}"), async || {
+            let status = fixture.policy_status("agents").await?;
+            let targets = status["targets"].as_array().into_iter().flatten();
+            let names: Vec<_> = targets.filter_map(|target| target["name"].as_str()).collect();
+            ensure!(names == expected, "the status has {names:?}");
+            Ok(())
+        })
+        .await
 }
 
 /// Waits until the condition Accepted of the younger policy has this status. Returns it.
