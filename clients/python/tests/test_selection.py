@@ -176,7 +176,7 @@ async def test_a_single_namespace_is_all_that_is_watched(apiserver: tuple[Apiser
     for path in ("/apis/apps/v1/namespaces/ns/daemonsets", "/api/v1/namespaces/ns/pods"):
         server.script[f"GET {path}"] = [page([])]
     async with Reconciler(kube, FakeService(), Config(namespaces={"ns"})):
-        await eventually(lambda: len({path for _, path, _, _ in server.requests}) == 5, "everything is listed")
+        await eventually(lambda: len({path for _, path, _, _ in server.requests}) == 6, "everything is listed")
     paths = {path for _, path, _, _ in server.requests}
     assert paths >= {"/apis/apps/v1/namespaces/ns/daemonsets", "/api/v1/namespaces/ns/pods", "/api/v1/nodes"}
     assert PATHS[Resource.PODS] not in paths
