@@ -61,7 +61,7 @@ impl<'a> PlanContext<'a> {
         )?;
         view.sort();
         cancellation.check()?;
-        let governed = preparation.map(|policy| policy.decide(snapshot, &resolution, &view));
+        let governed = preparation.map(|policy| policy.decide(snapshot, &view));
         let strategy = companion::strategy(&snapshot.workload, &snapshot.options);
         Some(Self {
             strategy: match &governed {

@@ -102,11 +102,10 @@ impl<'a> Preparation<'a> {
     pub(crate) fn decide(
         self,
         snapshot: &'a Snapshot<DaemonSet>,
-        resolution: &Resolution<'_>,
         view: &ClusterView<'a>,
     ) -> Governed<'a> {
         let recorded = Recorded::of(self.governing.policy, &self.spec, &self.target);
-        let observed = observe(snapshot, resolution, view, &recorded);
+        let observed = observe(snapshot, view, &recorded);
         let decision = match self.governing.spec {
             Ok(_) => decide::decide(self.governing.policy, &recorded, &observed),
             Err(why) => decide::unusable(&recorded, &observed, why),
@@ -282,11 +281,10 @@ impl Governed<'_> {
 /// The cluster, as a rollout sees it.
 fn observe<'a>(
     snapshot: &'a Snapshot<DaemonSet>,
-    resolution: &Resolution<'_>,
     view: &ClusterView<'a>,
     recorded: &Recorded<'_>,
 ) -> Observed<'a> {
-    let (update_hash, not_ready) = (&*recorded.target.update.hash, recorded.spec.not_ready);
+    let not_ready = recorded.spec.not_ready;
     let counts_pods = recorded.stable().is_none();
     let mut nodes = Vec::with_capacity(view.entries.len());
     let mut pods: BTreeMap<&str, usize> = BTreeMap::new();
@@ -298,7 +296,7 @@ fn observe<'a>(
             if counts_pods && let Some(hash) = pod.pod.labels.get(crate::HASH_LABEL) {
                 *pods.entry(hash).or_default() += 1;
             }
-            if pod.current() || pod.hash(resolution) == Some(update_hash) {
+            if pod.current() {
                 update_pod = update_pod.or(Some(UpdatePod {
                     name: &pod.pod.name,
                     created: pod.pod.created,
