@@ -121,14 +121,6 @@ fn lists_of_many_tiny_entries_are_refused() {
                 ..Default::default()
             }),
         ),
-        (
-            "snapshot.workload.daemon_set.rollout_policies",
-            governed(vec![v1::RolloutPolicy::default(); MANY], Vec::new()),
-        ),
-        (
-            "snapshot.workload.daemon_set.measurements",
-            governed(Vec::new(), vec![v1::Measurement::default(); MANY]),
-        ),
         (OBJECT, template("tolerations", json!(vec![json!({}); MANY]))),
         (
             OBJECT,
@@ -207,8 +199,18 @@ fn policies_and_what_was_measured_for_them_are_counted() {
     // A longer value is not read.
     let long = of_values(vec![zeros(300_000)]);
     assert!(long < 300_000 * 8, "{long}");
-    let refused = refused::<v1::PlanRequest>(governed(vec![policy(1, 300_000); 5], Vec::new()));
-    assert_eq!(refused, "snapshot.workload.daemon_set.rollout_policies.object");
+    let empty = (
+        vec![v1::RolloutPolicy::default(); MANY],
+        vec![v1::Measurement::default(); MANY],
+    );
+    for (field, policies, measurements) in [
+        ("rollout_policies.object", vec![policy(1, 300_000); 5], Vec::new()),
+        ("rollout_policies", empty.0, Vec::new()),
+        ("measurements", Vec::new(), empty.1),
+    ] {
+        let refused = refused::<v1::PlanRequest>(governed(policies, measurements));
+        assert_eq!(refused, format!("snapshot.workload.daemon_set.{field}"));
+    }
 }
 
 #[test]

@@ -177,7 +177,7 @@ impl RolloutPolicy {
             "resourceVersion": self.resource_version,
         });
         let object = String::from_utf8_lossy(&self.object);
-        let stand_in = stand_in::write(&object, identity, &why, most);
+        let stand_in = stand_in::write(&object, &identity, &why, most);
         Self {
             targets: if stand_in.has_targets {
                 self.targets.clone()

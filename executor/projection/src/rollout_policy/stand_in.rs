@@ -61,7 +61,7 @@ struct Target {
 
 /// Writes the stand-in of an object. `identity` has the metadata that must be there, and `why` says why the object is not kept. The
 /// targets have at most this many bytes, and the status as well.
-pub(super) fn write(object: &str, identity: Value, why: &str, most: usize) -> StandIn {
+pub(super) fn write(object: &str, identity: &Value, why: &str, most: usize) -> StandIn {
     let Object {
         metadata,
         spec,

@@ -45,11 +45,19 @@ fn mark(policy: &RolloutPolicy) -> RolloutPolicy {
 
 /// Makes marks of the youngest of these policies, as far as the bound asks for it.
 pub(crate) fn bound(policies: &mut [RolloutPolicy]) {
-    let mut bytes: HashMap<String, usize> = HashMap::new();
-    for policy in policies.iter().filter(|policy| !is_mark(policy)) {
-        *bytes.entry(policy.namespace.clone()).or_default() += policy.object.len();
+    let counted = || policies.iter().filter(|policy| !is_mark(policy));
+    // It is called after each page of a list, and nearly always all of them fit.
+    if counted().map(|policy| policy.object.len()).sum::<usize>() <= MOST_BYTES {
+        return;
     }
-    bytes.retain(|_, bytes| *bytes > MOST_BYTES);
+    let mut of_all: HashMap<&str, usize> = HashMap::new();
+    for policy in counted() {
+        *of_all.entry(&policy.namespace).or_default() += policy.object.len();
+    }
+    let too_many = of_all.into_iter().filter(|(_, bytes)| *bytes > MOST_BYTES);
+    let mut bytes: HashMap<String, usize> = too_many
+        .map(|(namespace, bytes)| (namespace.to_owned(), bytes))
+        .collect();
     if bytes.is_empty() {
         return;
     }
