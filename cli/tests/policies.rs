@@ -121,6 +121,15 @@ fn waiting() -> Dump {
     Dump::new(&[agents])
 }
 
+/// A rollout whose check was inconclusive more often than it may be.
+fn held() -> Dump {
+    let mut agents = policy("agents");
+    agents["status"] = status(&json!({}));
+    agents["status"]["targets"][0]["stages"][0]["analysis"] = json!([{"name": "errors", "measurements": 1, "inconclusive": 1,
+        "time": ago(20), "message": "too few requests to say"}]);
+    Dump::new(&[agents])
+}
+
 /// A rollout that was rejected, of a policy with this `onFailure`.
 fn rejected(on_failure: &str) -> Dump {
     let mut agents = policy("agents");
@@ -245,6 +254,7 @@ fn approve_shows_the_nodes_and_the_plan_and_approves_what_it_showed() {
 fn the_verbs_write_the_policy() {
     let mut paused = soaking();
     paused.item("agents")["spec"]["paused"] = json!(true);
+    let again = r#"kubectl patch rolloutpolicy agents -n monitoring --subresource=status --type=json -p '[{"op":"test","path":"/status/targets/0/stages/0/analysis/0/name","value":"errors"},{"op":"replace","path":"/status/targets/0/stages/0/analysis/0/inconclusive","value":0}]'"#;
     let mut denied = rejected("Pause");
     denied.item("agents")["metadata"]["annotations"] = json!({"nodewise.dev/reject": "x"});
     for (dump, verb, command) in [
@@ -268,6 +278,7 @@ fn the_verbs_write_the_policy() {
             "resume",
             "--overwrite nodewise.dev/resume=4e5 nodewise.dev/reject-\n",
         ),
+        (held(), "resume", again),
         (
             soaking(),
             "rollback",
@@ -396,4 +407,76 @@ fn a_file_that_cannot_have_policies_gets_a_hint() {
     let deployment = data("stuck-deployment.json");
     let ran = nodewise(&["plan", "deployments", "-f", &deployment, "--now", NOW]);
     assert!(!ran.stderr.contains(hint), "{ran:?}");
+}
+
+// L-31: an inconclusive check waits for a person.
+#[test]
+fn a_check_that_is_held_can_be_resumed_and_says_so() {
+    let status = held().run(&["rollout", "status", "ds/agent"]);
+    assert_eq!(status.code, Some(3), "{status:?}");
+    for part in [
+        "check errors was inconclusive 1 times, and inconclusiveLimit is 0: too few requests to say",
+        "`nodewise rollout resume` makes it go on without the inconclusive measurements",
+        "$ nodewise rollout resume daemonset/agent -n monitoring",
+        "$ nodewise rollout rollback daemonset/agent -n monitoring",
+    ] {
+        assert!(
+            status.stdout.replace("\n  ", " ").contains(part),
+            "no {part:?} in {}",
+            status.stdout
+        );
+    }
+    let resume = held().run(&["rollout", "resume", "ds/agent", "--yes"]).stdout;
+    let said = "check errors of stage canary: 1 inconclusive, and inconclusiveLimit is 0; the last one said: too few requests to say";
+    assert!(resume.contains(said), "{resume}");
+}
+
+#[test]
+fn what_cannot_be_resumed_says_what_helps() {
+    let mut erring = held();
+    erring.item("agents")["status"]["targets"][0]["stages"][0]["analysis"][0] = json!({"name": "errors", "measurements": 5, "errors": 5, "consecutiveErrors": 5, "time": ago(20), "message": "refused"});
+    let mut many = soaking();
+    many.item("agents")["spec"]["nodes"] = json!({"maxExempt": 0});
+    for (dump, state, helps) in [
+        (
+            waiting(),
+            "AwaitingApproval",
+            "`nodewise rollout approve daemonset/agent -n monitoring`",
+        ),
+        (erring, "AnalysisHeld", "is made again each interval"),
+        (
+            many,
+            "TooManyNodesNotReady",
+            "repair the nodes, or raise maxExempt",
+        ),
+    ] {
+        let ran = dump.run(&["rollout", "resume", "ds/agent", "--yes"]);
+        assert_eq!(ran.code, Some(1), "{state}: {ran:?}");
+        assert!(ran.stdout.is_empty(), "{ran:?}");
+        let said = format!("there is nothing to resume. It is {state}: ");
+        assert!(ran.stderr.contains(&said), "no {said:?} in {ran:?}");
+        assert!(ran.stderr.contains(helps), "no {helps:?} in {ran:?}");
+    }
+}
+
+#[test]
+fn the_budget_of_the_stage_and_the_pace_are_shown_with_numbers() {
+    let mut paced = soaking();
+    paced.item("agents")["spec"]["stages"] = json!([{"name": "all", "maxUnavailable": "100%"}]);
+    paced.item("agents")["spec"]["pace"] = json!({"nodes": 1, "interval": "10m"});
+    let target = &mut paced.item("agents")["status"]["targets"][0];
+    target["pace"] = json!([{"time": ago(300), "nodes": 1}]);
+    target["stages"] = json!([{"name": "all", "nodes": 4, "updated": 1, "available": 1, "state": "Progressing", "startTime": ago(300)}]);
+    let pace = "the pace allows 1 node in 10m, and so many have begun; the next ones may begin at 2026-01-01T02:05:00Z";
+    let budget =
+        "budget of stage all: at most 1 node without an available pod at a time (maxUnavailable), 0 now";
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [vec!["rollout", "status", "ds/agent"], vec!["explain", "ds/agent"]] {
+        let shown = flat(&paced.run(&words).stdout);
+        for part in [pace, budget] {
+            assert!(shown.contains(part), "{words:?}: no {part:?} in {shown}");
+        }
+    }
+    let node = flat(&paced.run(&["explain", "ds/agent", "--node", "node-2"]).ok());
+    assert!(node.contains(pace), "{node}");
 }

@@ -148,6 +148,7 @@ test("text of the cluster is text", async () => {
 test("what is waited for: the end of a soak, a window, a person", async () => {
   await open(rollout("logs"));
   await policy().getByText("Soaks until", { exact: true }).waitFor();
+  await policy().getByText("0 of 2 nodes without an available pod (stage canary)").waitFor();
   await page.getByText("Time left").waitFor();
   assert.match((await cells("Stages", "canary")).Soak, /^5\d min left$/);
   assert.equal((await cells("Checks", "errors")).Failed, "1 (at most 1)");
@@ -159,7 +160,7 @@ test("what is waited for: the end of a soak, a window, a person", async () => {
   await policy().getByText(/^Rejected .* ago: 2 nodes failed$/).waitFor();
   await page.getByRole("button", { name: "Copy: nodewise rollout resume daemonset/edge -n shop" }).waitFor();
   await open(rollout("many"));
-  await policy().getByText(/maxExempt is 0/).waitFor();
+  await policy().getByText(/maxExempt is 0.*goes on by itself when at most 0 are/).waitFor();
 });
 
 test("the keyboard reaches the approval's command", async () => {

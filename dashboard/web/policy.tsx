@@ -145,10 +145,20 @@ export function Stage({ of: node }: { of: NodeStatus | null | undefined }) {
   );
 }
 
+/** The budget of the present stage, within that of the DaemonSet, as a number of nodes. */
+function budgetOf({ strategy }: WorkloadStatus, policy: PolicyRollout): [string, string][] {
+  const stage = policy.stages?.find((one) => one.startedAt && one.state !== "Complete");
+  if (!stage || !strategy) return [];
+  const budget = strategy.maxSurge
+    ? `${strategy.surging ?? 0} of ${strategy.maxSurge} nodes with two pods`
+    : strategy.maxUnavailable && `${strategy.unavailable ?? 0} of ${strategy.maxUnavailable} nodes without an available pod`;
+  return budget ? [["Budget", `${budget} (stage ${stage.name})`]] : [];
+}
+
 /** What the policy says beside its state. */
-function factsOf(policy: PolicyRollout): [string, string][] {
+function factsOf(status: WorkloadStatus, policy: PolicyRollout): [string, string][] {
   const soaking = policy.stages?.find((stage) => stage.soakEndsAt);
-  const facts: [string, string][] = [];
+  const facts = budgetOf(status, policy);
   if (soaking) facts.push(["Soaks until", `${new Date(soaking.soakEndsAt!).toLocaleString()} (stage ${soaking.name})`]);
   if (policy.stableHash) facts.push(["Stable revision", `${policy.stableNumber ?? "?"} (${policy.stableHash})`]);
   facts.push(["On failure", policy.onFailure === "Rollback" ? "goes back to the stable revision" : "waits for a person"]);
@@ -179,7 +189,7 @@ export function Policy({ status, now }: { status: WorkloadStatus; now: number })
         </p>
       ))}
       <dl class="facts">
-        {factsOf(policy).map(([name, value]) => (
+        {factsOf(status, policy).map(([name, value]) => (
           <div key={name}>
             <dt>{name}</dt>
             <dd>{value}</dd>

@@ -17,6 +17,7 @@ mod progress;
 mod replicas;
 mod span;
 mod units;
+mod waits;
 mod writers;
 
 pub use controller::{Controlled, UnreadyUnit, of_controller};

@@ -12,6 +12,7 @@ use crate::{
     facts::{PolicyFacts, StageFacts, read},
     inputs::Inputs,
     span::span,
+    waits,
 };
 
 /// The most nodes in `exempt`.
@@ -41,7 +42,7 @@ pub(crate) fn of(inputs: &Inputs<'_>, nodes: &[v1::NodeStatus]) -> Option<v1::Po
         name: policy.name.clone(),
         uid: policy.uid.clone(),
         state: read::owned(shown, "/state"),
-        message: read::owned(shown, "/message"),
+        message: message(policy, shown, inputs, nodes),
         paused: policy.is_paused,
         not_accepted: not_accepted(status),
         others: others.iter().map(|other| other.name.clone()).collect(),
@@ -60,6 +61,14 @@ pub(crate) fn of(inputs: &Inputs<'_>, nodes: &[v1::NodeStatus]) -> Option<v1::Po
         requests: policy.requests.clone(),
         on_failure: policy.on_failure.clone(),
     })
+}
+
+/// The state in a sentence: that of the policy's status, and what the rollout waits for beyond it.
+fn message(policy: &PolicyFacts, shown: &Value, inputs: &Inputs<'_>, nodes: &[v1::NodeStatus]) -> String {
+    let said = [read::owned(shown, "/message")].into_iter();
+    let said = said.filter(|said| !said.is_empty());
+    let all: Vec<String> = said.chain(waits::of(policy, shown, inputs, nodes)).collect();
+    all.join("; ")
 }
 
 /// The state of the rollout, with what the policy adds to it: its stages may not be over although every pod is there, and some states
@@ -132,10 +141,7 @@ fn not_accepted(status: &Value) -> String {
 fn stage(policy: &PolicyFacts, stage: &Value) -> v1::PolicyStage {
     let name = read::owned(stage, "/name");
     let none = StageFacts::default();
-    let of = policy.stages.get(&name);
-    // A wave has the name of its stage and the value of its label.
-    let of_wave = || policy.stages.get(name.split_once('/')?.0);
-    let facts = of.or_else(of_wave).unwrap_or(&none);
+    let facts = policy.stage(&name).unwrap_or(&none);
     let is_soaking = read::text(stage, "/state") == "Soaking";
     let since = read::time(stage, "/soakStartTime").filter(|_| is_soaking);
     let ends = since.and_then(|since| {
@@ -162,14 +168,14 @@ fn stage(policy: &PolicyFacts, stage: &Value) -> v1::PolicyStage {
 
 fn check(stage: &StageFacts, check: &Value) -> v1::PolicyCheck {
     let name = read::owned(check, "/name");
-    let (wanted, failure_limit) = stage.checks.get(&name).copied().unwrap_or_default();
+    let facts = stage.checks.get(&name).copied().unwrap_or_default();
     v1::PolicyCheck {
         name,
         measurements: count(check, "/measurements"),
-        count: wanted,
+        count: facts.count,
         successful: count(check, "/successful"),
         failed: count(check, "/failed"),
-        failure_limit,
+        failure_limit: facts.failure_limit,
         inconclusive: count(check, "/inconclusive"),
         errors: count(check, "/errors"),
         at: time(check, "/time"),

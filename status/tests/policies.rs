@@ -23,6 +23,11 @@ struct Case {
     written: Value,
     planned: Option<Value>,
     nodes: Vec<v1::NodeExplanation>,
+    /// Further fields of the spec of the policy.
+    spec: Value,
+    rollout: v1::Rollout,
+    /// Whether the next plan deletes a pod.
+    deletes: bool,
 }
 
 impl Case {
@@ -32,6 +37,12 @@ impl Case {
             written: status,
             planned: None,
             nodes: Vec::new(),
+            spec: json!({}),
+            rollout: v1::Rollout {
+                current_hash: "new".to_owned(),
+                ..v1::Rollout::default()
+            },
+            deletes: false,
         }
     }
 
@@ -64,12 +75,15 @@ impl Case {
                 "managedFields": [{"manager": "kube-controller-manager", "subresource": "status", "time": NOW}]},
             "spec": {"updateStrategy": {"type": "OnDelete"}},
         });
-        let policy = json!({
+        let mut policy = json!({
             "metadata": {"name": "agents", "uid": "p"},
             "spec": {"targets": {"names": ["agent"]}, "stages": [
                 {"name": "zones", "groupBy": "zone", "soak": "5m", "analysis": [{"name": "errors", "count": 3, "failureLimit": 1}]}]},
             "status": self.written,
         });
+        for (field, value) in self.spec.as_object().expect("fields") {
+            policy["spec"][field] = value.clone();
+        }
         let patch = |status: &Value| v1::PatchObject {
             resource: Some(v1::GroupVersionResource {
                 group: "nodewise.dev".to_owned(),
@@ -88,6 +102,11 @@ impl Case {
             kind: Some(action::Kind::PatchObject(Box::new(patch(status)))),
             ..v1::Action::default()
         });
+        let deletes = self.deletes.then(|| v1::Action {
+            kind: Some(action::Kind::DeletePod(v1::DeletePod::default())),
+            ..v1::Action::default()
+        });
+        let actions = actions.chain(deletes);
         let plan = v1::Plan {
             phases: vec![v1::Phase {
                 batches: vec![v1::Batch {
@@ -96,10 +115,7 @@ impl Case {
                 }],
                 ..v1::Phase::default()
             }],
-            rollout: Some(v1::Rollout {
-                current_hash: "new".to_owned(),
-                ..v1::Rollout::default()
-            }),
+            rollout: Some(self.rollout.clone()),
             ..v1::Plan::default()
         };
         let explanation = v1::ExplainResponse {
@@ -249,4 +265,128 @@ fn exempt_nodes_have_their_own_conditions() {
     assert_eq!((policy.exempt.len(), policy.more_exempt), (100, 20));
     assert_eq!(status.nodes[0].rollout_stage, "zones/a");
     assert!(status.nodes[0].rollout_exempt);
+}
+
+/// A rollout whose stage has begun: two nodes are done, one waits, and the pace began nodes at these times.
+fn begun(state: &str, pace: &[(&str, u32)]) -> Case {
+    let mut status = of_state(state);
+    let target = &mut status["targets"][0];
+    target["desired"] = json!(30);
+    target["stages"] = json!([
+        {"name": "zones/a", "state": "Progressing", "nodes": 3, "startTime": "2026-01-01T11:50:00Z"},
+        {"name": "zones/b", "state": "Pending", "nodes": 3},
+    ]);
+    let begun = pace
+        .iter()
+        .map(|(time, nodes)| json!({"time": time, "nodes": nodes}));
+    target["pace"] = begun.collect();
+    let mut case = Case::written(status).nodes(2, 1);
+    case.rollout = v1::Rollout {
+        max_unavailable: 2,
+        unavailable: 1,
+        ..case.rollout
+    };
+    for node in &mut case.nodes {
+        "zones/a".clone_into(&mut node.rollout_stage);
+    }
+    case
+}
+
+const USED_UP: &str = "it is so; the budget is used up: 2 nodes without an available pod, and maxUnavailable is 2 here; the next node follows as soon as \
+     they are fewer";
+
+#[test]
+fn a_stage_that_waits_for_its_budget_says_so_with_numbers() {
+    let message = |case: &Case| case.policy().message;
+    let mut case = begun("Progressing", &[]);
+    assert_eq!(message(&case), "it is so", "there is budget left");
+    case.rollout.unavailable = 2;
+    assert_eq!(message(&case), USED_UP);
+    assert!(
+        case.status().message.contains(USED_UP),
+        "{}",
+        case.status().message
+    );
+    case.deletes = true;
+    assert_eq!(message(&case), "it is so", "it goes on");
+    case.deletes = false;
+    // A node of a stage that has not begun waits for that, and a node that is done for nothing.
+    "zones/b".clone_into(&mut case.nodes[2].rollout_stage);
+    assert_eq!(message(&case), "it is so");
+    let mut case = begun("Soaking", &[]);
+    case.rollout.unavailable = 2;
+    assert_eq!(message(&case), "it is so", "only nodes of the partition wait");
+    let mut case = begun("Progressing", &[]);
+    (
+        case.rollout.max_unavailable,
+        case.rollout.max_surge,
+        case.rollout.surging,
+    ) = (0, 1, 1);
+    let said = message(&case);
+    assert!(
+        said.contains("1 node with two pods, and maxSurge is 1 here"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_pace_that_is_used_up_says_when_it_goes_on() {
+    let spec = json!({"pace": {"nodes": 20, "interval": "10m"}});
+    let of = |pace: &[(&str, u32)]| {
+        let mut case = begun("Progressing", pace);
+        case.spec = spec.clone();
+        case.policy().message
+    };
+    let [old, first, second] = [
+        "2026-01-01T11:49:59Z",
+        "2026-01-01T11:52:30.5Z",
+        "2026-01-01T11:58:00Z",
+    ];
+    assert_eq!(of(&[]), "it is so");
+    assert_eq!(of(&[(first, 12), (second, 7)]), "it is so", "one more may begin");
+    assert_eq!(
+        of(&[(old, 12), (second, 8)]),
+        "it is so",
+        "the first ones are too long ago"
+    );
+    assert_eq!(
+        of(&[(old, 9), (first, 12), (second, 8)]),
+        "it is so; the pace allows 20 nodes in 10m, and so many have begun; the next ones may begin at 2026-01-01T12:02:30Z"
+    );
+    // Both may hold it.
+    let mut case = begun("ProgressDeadlineExceeded", &[(first, 20)]);
+    case.spec = spec.clone();
+    case.rollout.unavailable = 2;
+    let said = case.policy().message;
+    assert!(
+        said.contains("the budget is used up") && said.contains("12:02:30Z"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_holds_a_rollout_says_what_lets_it_go_on() {
+    let mut case = begun("TooManyNodesNotReady", &[]);
+    case.spec = json!({"nodes": {"maxExempt": "5%"}});
+    let goes_on = |most| format!("it is so; the rollout goes on by itself when at most {most} are");
+    assert_eq!(case.policy().message, goes_on(2));
+    case.spec = json!({});
+    assert_eq!(case.policy().message, goes_on(3), "10% of 30 is the default");
+    for (inconclusive, expected) in [
+        (1, "`nodewise rollout resume` makes it go on"),
+        (0, "is made again each interval"),
+    ] {
+        let mut case = begun("AnalysisHeld", &[]);
+        case.written["targets"][0]["stages"][0]["analysis"] =
+            json!([{"name": "errors", "inconclusive": inconclusive, "errors": 5}]);
+        let said = case.policy().message;
+        assert!(said.contains(expected), "{said}");
+        case.spec = json!({"stages": [{"name": "zones", "groupBy": "zone",
+            "analysis": [{"name": "errors", "inconclusiveLimit": 1}]}]});
+        let said = case.policy().message;
+        assert!(
+            said.contains("is made again each interval"),
+            "within its limit: {said}"
+        );
+    }
 }

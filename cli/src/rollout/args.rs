@@ -21,7 +21,8 @@ pub(crate) enum RolloutCommand {
     Undo(UndoArgs),
     /// Pause the rollout of a Deployment, or of a DaemonSet with a RolloutPolicy
     Pause(ChangeArgs),
-    /// Resume the rollout of a Deployment, or of a DaemonSet with a RolloutPolicy: also one whose revision was rejected
+    /// Resume the rollout of a Deployment, or of a DaemonSet with a RolloutPolicy: also one whose revision was rejected, or whose
+    /// check was inconclusive too often
     Resume(ChangeArgs),
     /// Approve the stage that a RolloutPolicy waits for. Shows its nodes and the plan first.
     Approve(ApproveArgs),

@@ -57,6 +57,13 @@ pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
     hints
 }
 
+/// Whether an inconclusive check may hold the rollout. One that only errs goes on by itself.
+fn has_inconclusive_check(policy: &v1::PolicyRollout) -> bool {
+    let open = policy.stages.iter().filter(|stage| stage.state != "Complete");
+    let mut checks = open.flat_map(|stage| &stage.checks);
+    checks.any(|check| check.inconclusive > 0)
+}
+
 /// Commands for the policy in charge. That for an approval is with the approval.
 fn of_policy(policy: &v1::PolicyRollout, target: &str) -> Vec<String> {
     let verbs: &[&str] = match policy.state.as_str() {
@@ -64,6 +71,7 @@ fn of_policy(policy: &v1::PolicyRollout, target: &str) -> Vec<String> {
         "Paused" | "RolledBack" => &["resume"],
         "Rejected" => &["resume", "rollback"],
         "RollingBack" => &["pause"],
+        "AnalysisHeld" if has_inconclusive_check(policy) => &["resume", "pause", "rollback"],
         _ => &["pause", "rollback"],
     };
     let command = |verb: &&str| format!("nodewise rollout {verb} {target}");

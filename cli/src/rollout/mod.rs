@@ -7,10 +7,12 @@ mod change;
 pub(crate) mod diff;
 mod exit;
 mod follow;
+mod held;
 pub(crate) mod hints;
 mod history;
 mod live;
 mod policy;
+mod policy_page;
 mod proposal;
 mod retry;
 pub(crate) mod revisions;
@@ -75,10 +77,6 @@ async fn pause(args: &ChangeArgs, pauses: bool) -> anyhow::Result<ExitCode> {
         Kind::DaemonSet => view::local_status(&cluster, workload).await?.policy,
         _ => None,
     };
-    settle(
-        args,
-        workload,
-        policy::pausing(workload, policy.as_ref(), pauses)?,
-    )
-    .await
+    let proposed = policy::pausing(&cluster, workload, policy.as_ref(), pauses)?;
+    settle(args, workload, proposed).await
 }

@@ -5,8 +5,9 @@ use nodewise_proto::v1::{self, WorkloadMode};
 use serde_json::json;
 
 use super::{
-    change,
-    proposal::{Proposal, Proposed},
+    change, held,
+    policy_page::{named, page},
+    proposal::{Proposal, Proposed, named as named_workload},
 };
 use crate::{
     input::{Cluster, Served},
@@ -46,33 +47,6 @@ pub(super) fn in_charge<'s>(
             ),
         }
     })
-}
-
-/// The page of a proposal: a title, and what people should know about the policy.
-pub(super) fn page(workload: &Served, policy: &v1::PolicyRollout, what: &str) -> Page {
-    let mut page = Page::new(None);
-    page.line(
-        0,
-        PLAIN,
-        &format!("{}: RolloutPolicy {} {what}", workload.title(), policy.name),
-    );
-    if !policy.others.is_empty() {
-        let others = policy.others.join(", ");
-        let text = format!(
-            "{others} targets it as well and does not count: {} is older, or comes before by name",
-            policy.name
-        );
-        page.marked(2, "!", CHANGE, PLAIN, &text);
-    }
-    if !policy.not_accepted.is_empty() {
-        page.marked(2, "!", CHANGE, PLAIN, &policy.not_accepted);
-    }
-    page
-}
-
-/// `rolloutpolicy agents -n logging`.
-fn named(workload: &Served, policy: &v1::PolicyRollout) -> String {
-    format!("rolloutpolicy {} -n {}", policy.name, workload.namespace)
 }
 
 /// kubectl's command for these changes of annotations; `None` removes one.
@@ -126,14 +100,18 @@ fn set_paused(workload: &Served, policy: &v1::PolicyRollout, page: Page, pauses:
 }
 
 /// Pauses or resumes the policy in charge or, without one, a Deployment.
+///
+/// # Errors
+/// Nobody can pause such a workload, or what the rollout waits for is nothing that can be resumed.
 pub(super) fn pausing(
+    cluster: &Cluster,
     workload: &Served,
     policy: Option<&v1::PolicyRollout>,
     pauses: bool,
 ) -> anyhow::Result<Proposed> {
     match policy {
         Some(policy) if pauses => Ok(pause(workload, policy)),
-        Some(policy) => Ok(resume(workload, policy)),
+        Some(policy) => resume(cluster, workload, policy),
         None => change::pause(workload, pauses),
     }
 }
@@ -155,8 +133,8 @@ fn pause(workload: &Served, policy: &v1::PolicyRollout) -> Proposed {
     set_paused(workload, policy, page, true)
 }
 
-/// Resumes a policy that is paused, or else the revision that is rejected.
-fn resume(workload: &Served, policy: &v1::PolicyRollout) -> Proposed {
+/// Resumes a policy that is paused, or else the revision that is rejected, or else the check that was inconclusive.
+fn resume(cluster: &Cluster, workload: &Served, policy: &v1::PolicyRollout) -> anyhow::Result<Proposed> {
     let title = workload.title();
     let rejection = policy.rejection.as_ref();
     if policy.paused {
@@ -168,18 +146,15 @@ fn resume(workload: &Served, policy: &v1::PolicyRollout) -> Proposed {
             );
             page.marked(2, "!", CHANGE, PLAIN, &text);
         }
-        return set_paused(workload, policy, page, false);
+        return Ok(set_paused(workload, policy, page, false));
     }
     let Some(rejection) = rejection else {
-        return Proposed::Nothing(format!(
-            "{title}: RolloutPolicy {} is not paused, and rejects no revision.",
-            policy.name
-        ));
+        return not_rejected(cluster, workload, policy);
     };
     if rejection.resume_digest.is_empty() {
-        return Proposed::Nothing(format!(
+        return Ok(Proposed::Nothing(format!(
             "{title}: no executor has recorded yet that the revision is rejected; try again in a moment."
-        ));
+        )));
     }
     let mut page = page(workload, policy, "lets the rejected revision go on");
     let text = format!("it was rejected: {}", rejection.message);
@@ -191,7 +166,54 @@ fn resume(workload: &Served, policy: &v1::PolicyRollout) -> Proposed {
     let denied = denied.filter(|key| policy.requests.iter().any(|request| request == key));
     changes.extend(denied.map(|key| (key, None)));
     let question = format!("Let the rejected revision of {title} go on?");
-    annotating(workload, policy, page, question, &changes)
+    Ok(annotating(workload, policy, page, question, &changes))
+}
+
+/// Resumes a rollout that is neither paused nor rejected.
+///
+/// # Errors
+/// It is held by what no command can resume. The error says what helps.
+fn not_rejected(
+    cluster: &Cluster,
+    workload: &Served,
+    policy: &v1::PolicyRollout,
+) -> anyhow::Result<Proposed> {
+    if policy.state == "AnalysisHeld"
+        && let Some(proposed) = held::resume(cluster, workload, policy)
+    {
+        return Ok(proposed);
+    }
+    let title = workload.title();
+    let target = named_workload(workload);
+    let helps = match policy.state.as_str() {
+        "AnalysisHeld" => {
+            "a check that could not be made is made again each interval; repair what it asks, or let go of the revision with \
+             `nodewise rollout rollback`"
+                .to_owned()
+        }
+        "AwaitingApproval" => format!(
+            "`nodewise rollout approve {target}` lets the stage begin; to deny it, give the policy the annotation {REJECT} with the same digest"
+        ),
+        "OutsideWindow" => "it goes on when a window opens; windows are in the policy".to_owned(),
+        "Partitioned" => "lower partition in the policy".to_owned(),
+        "TooManyNodesNotReady" => "repair the nodes, or raise maxExempt in the policy".to_owned(),
+        "ProgressDeadlineExceeded" => {
+            format!("repair the nodes that failed, or run `nodewise rollout rollback {target}`")
+        }
+        "Invalid" => "correct the policy".to_owned(),
+        _ => {
+            return Ok(Proposed::Nothing(format!(
+                "{title}: RolloutPolicy {} is not paused, and rejects no revision.",
+                policy.name
+            )));
+        }
+    };
+    bail!(
+        "{title}: RolloutPolicy {} is not paused, and rejects no revision, so there is nothing to resume. It is {}: {}. What helps: {helps}",
+        policy.name,
+        policy.state,
+        policy.message
+    )
 }
 
 /// Rejects the present revision, and lets its nodes go back.

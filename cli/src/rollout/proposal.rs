@@ -47,6 +47,8 @@ pub(super) struct Proposal {
 enum Writes {
     /// A patch of the workload or of its policy.
     Patch(Value),
+    /// A patch of the status of the policy.
+    PatchStatus(Value),
     /// Pods to delete.
     Delete(Vec<PodName>),
 }
@@ -95,6 +97,15 @@ impl Proposal {
         }
     }
 
+    /// The same patch, of the status. Without the right to it the policy can still be changed.
+    pub(super) fn of_status(self) -> Self {
+        let writes = match self.writes {
+            Writes::Patch(patch) => Writes::PatchStatus(patch),
+            other => other,
+        };
+        Self { writes, ..self }
+    }
+
     /// Deletes of pods of a workload.
     pub(super) fn delete(workload: &Served, page: Page, pods: Vec<PodName>) -> Self {
         let names: Vec<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
@@ -127,7 +138,8 @@ impl Proposal {
         dry_run: bool,
     ) -> anyhow::Result<String> {
         match &self.writes {
-            Writes::Patch(patch) => self.apply(patch, client, url, dry_run).await,
+            Writes::Patch(patch) => self.apply(patch, false, client, url, dry_run).await,
+            Writes::PatchStatus(patch) => self.apply(patch, true, client, url, dry_run).await,
             Writes::Delete(pods) => self.delete_all(pods, client, url, dry_run).await,
         }
     }
@@ -135,6 +147,7 @@ impl Proposal {
     async fn apply(
         &self,
         patch: &Value,
+        of_status: bool,
         client: &Client,
         url: &str,
         dry_run: bool,
@@ -155,7 +168,11 @@ impl Proposal {
         } else {
             Patch::Merge(patch)
         };
-        let patched = api.patch(&self.name, &params, &patch).await;
+        let patched = if of_status {
+            api.patch_status(&self.name, &params, &patch).await
+        } else {
+            api.patch(&self.name, &params, &patch).await
+        };
         let patched = patched.map_err(|error| anyhow!("{url}: {title}: {}", one_line(&error)))?;
         let stored = if dry_run { "accepted (dry run)" } else { "changed" };
         let generation = patched.metadata.generation.unwrap_or_default();

@@ -48,7 +48,7 @@ pub(crate) fn render_all(
 ) {
     page.line(0, BOLD, &format!("{title} on {}", count(nodes.len(), "node")));
     if let Some(policy) = &status.policy {
-        super::status::render_policy_line(page, policy);
+        super::status::render_policy_line(page, status, policy);
         if status.causes.is_empty() {
             page.blank();
         }
@@ -180,6 +180,9 @@ pub(crate) fn render_node(
             policy.name
         );
         page.line(2, PLAIN, &text);
+        if node.state() == NodeState::Waiting && !policy.message.is_empty() {
+            page.line(2, PLAIN, &format!("the rollout waits:    {}", policy.message));
+        }
         if node.rollout_exempt {
             let text = "the policy leaves it alone: it is not ready or in maintenance";
             page.marked(2, "!", CHANGE, PLAIN, text);

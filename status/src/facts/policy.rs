@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use nodewise_api::Duration;
+use nodewise_api::{Duration, IntOrPercent};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::read;
+use super::{WorkloadFacts, read};
 
 /// What the annotations begin with by which people ask a policy for something.
 const REQUEST: &str = "nodewise.dev/";
@@ -25,8 +25,14 @@ pub struct PolicyFacts {
     pub is_paused: bool,
     /// spec.onFailure; `Rollback` if it is absent.
     pub on_failure: String,
+    /// spec.disruption is `Evict`.
+    pub evicts: bool,
     /// The annotations by which people have asked for something, without their values.
     pub requests: Vec<String>,
+    /// spec.pace.
+    pub(crate) pace: Option<PaceFacts>,
+    /// spec.nodes.maxExempt, if it is there.
+    pub(crate) max_exempt: Option<IntOrPercent>,
     /// The stages, by name.
     pub(crate) stages: BTreeMap<String, StageFacts>,
     /// status.
@@ -37,10 +43,32 @@ pub struct PolicyFacts {
 /// Facts about a stage of a policy.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct StageFacts {
+    /// approval is `Required`.
+    pub(crate) needs_approval: bool,
     /// In seconds.
     pub(crate) soak: i64,
-    /// By name: how many measurements are wanted, and how many may fail.
-    pub(crate) checks: BTreeMap<String, (u32, u32)>,
+    /// By name.
+    pub(crate) checks: BTreeMap<String, CheckFacts>,
+}
+
+/// Facts about a check of a stage.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct CheckFacts {
+    /// How many measurements are wanted.
+    pub(crate) count: u32,
+    /// How many may fail.
+    pub(crate) failure_limit: u32,
+    /// How many may be inconclusive.
+    pub(crate) inconclusive_limit: u32,
+}
+
+/// How many nodes may be begun within an interval.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PaceFacts {
+    pub(crate) nodes: i64,
+    /// The interval as it is written.
+    pub(crate) interval: String,
+    pub(crate) seconds: i64,
 }
 
 /// Which DaemonSets a policy applies to.
@@ -96,6 +124,11 @@ impl PolicyFacts {
             } else {
                 on_failure.to_owned()
             },
+            pace: object.pointer("/spec/pace").map(PaceFacts::of),
+            max_exempt: object
+                .pointer("/spec/nodes/maxExempt")
+                .and_then(|value| IntOrPercent::deserialize(value).ok()),
+            evicts: read::text(&object, "/spec/disruption") == "Evict",
             requests: requests.filter(|key| key.starts_with(REQUEST)).cloned().collect(),
             stages: stages
                 .map(|stage| (read::owned(stage, "/name"), StageFacts::of(stage)))
@@ -106,6 +139,36 @@ impl PolicyFacts {
                 .filter(|targets| targets.names.is_empty() == targets.selector.is_some()),
             status: object["status"].take(),
         }
+    }
+
+    /// The policy that counts for a workload, of those of its namespace.
+    #[must_use]
+    pub fn in_charge<'p>(policies: &'p [Self], workload: &WorkloadFacts) -> Option<&'p Self> {
+        let all = Self::of_workload(policies, &workload.name, &workload.labels);
+        all.first().copied()
+    }
+
+    /// The stage of this name; of a wave, which has the name of its stage and the value of its label, its stage.
+    pub(crate) fn stage(&self, name: &str) -> Option<&StageFacts> {
+        let of_wave = || self.stages.get(name.split_once('/')?.0);
+        self.stages.get(name).or_else(of_wave)
+    }
+
+    /// The names of the stages that begin only after an approval.
+    pub fn approvals(&self) -> impl Iterator<Item = &str> {
+        let stages = self.stages.iter().filter(|(_, stage)| stage.needs_approval);
+        stages.map(|(name, _)| name.as_str())
+    }
+
+    /// The names of the stages with checks, and of their checks.
+    pub fn checks(&self) -> impl Iterator<Item = (&str, &str)> {
+        let stages = self.stages.iter();
+        stages.flat_map(|(name, stage)| {
+            stage
+                .checks
+                .keys()
+                .map(move |check| (name.as_str(), check.as_str()))
+        })
     }
 
     /// The policies of a namespace that target the workload with this name and these labels, that which counts first (L-1): the oldest,
@@ -125,6 +188,18 @@ impl PolicyFacts {
     }
 }
 
+impl PaceFacts {
+    fn of(pace: &Value) -> Self {
+        let interval = read::owned(pace, "/interval");
+        let seconds = interval.parse().map_or(0, Duration::as_secs);
+        Self {
+            nodes: read::number(pace, "/nodes"),
+            seconds: i64::try_from(seconds).unwrap_or(i64::MAX),
+            interval,
+        }
+    }
+}
+
 impl StageFacts {
     fn of(stage: &Value) -> Self {
         let soak = read::text(stage, "/soak").parse().map_or(0, Duration::as_secs);
@@ -134,10 +209,19 @@ impl StageFacts {
         };
         let check = |check: &Value| {
             let count = number(check, "count", nodewise_api::defaults::ANALYSIS_COUNT);
-            let limit = number(check, "failureLimit", nodewise_api::defaults::FAILURE_LIMIT);
-            (read::owned(check, "/name"), (count, limit))
+            let facts = CheckFacts {
+                count,
+                failure_limit: number(check, "failureLimit", nodewise_api::defaults::FAILURE_LIMIT),
+                inconclusive_limit: number(
+                    check,
+                    "inconclusiveLimit",
+                    nodewise_api::defaults::INCONCLUSIVE_LIMIT,
+                ),
+            };
+            (read::owned(check, "/name"), facts)
         };
         Self {
+            needs_approval: read::text(stage, "/approval") == "Required",
             soak: i64::try_from(soak).unwrap_or(i64::MAX),
             checks: read::list(stage, "/analysis").iter().map(check).collect(),
         }

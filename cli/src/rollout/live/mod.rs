@@ -152,12 +152,16 @@ impl Live<'_> {
                 let status = self.view.status.as_ref();
                 let policy = status.and_then(|status| status.policy.clone());
                 let pauses = match &policy {
-                    Some(policy) => !policy.paused && policy.rejection.is_none(),
+                    Some(policy) => {
+                        !policy.paused && policy.rejection.is_none() && policy.state != "AnalysisHeld"
+                    }
                     None => !change::is_paused(workload)?,
                 };
                 let title = if pauses { "Pause" } else { "Resume" };
-                self.view
-                    .propose(title, policy::pausing(workload, policy.as_ref(), pauses)?);
+                self.view.propose(
+                    title,
+                    policy::pausing(cluster, workload, policy.as_ref(), pauses)?,
+                );
             }
             Command::Rollback => {
                 if let Some(status) = &self.view.status {

@@ -52,6 +52,9 @@ pub(super) fn render(page: &mut Page, status: &v1::WorkloadStatus) {
     if !is_said {
         page.line(2, PLAIN, &policy.message);
     }
+    if let Some(text) = budget(status, policy) {
+        page.line(2, FAINT, &text);
+    }
     for other in &policy.others {
         let text = format!("RolloutPolicy {other} targets it as well and does not count");
         page.marked(2, "!", CHANGE, PLAIN, &text);
@@ -64,6 +67,28 @@ pub(super) fn render(page: &mut Page, status: &v1::WorkloadStatus) {
     approval(page, status, policy);
     nodes(page, "Exempt", &policy.exempt, policy.more_exempt as usize);
     nodes(page, "Held up by", &policy.blocking, 0);
+}
+
+/// The budget of the present stage, as a number of nodes: that of the stage within that of the DaemonSet. `None` if no stage goes on.
+fn budget(status: &v1::WorkloadStatus, policy: &v1::PolicyRollout) -> Option<String> {
+    let mut stages = policy.stages.iter();
+    let stage = stages.find(|stage| stage.started_at.is_some() && stage.state != "Complete")?;
+    let strategy = status.strategy.as_ref()?;
+    let (field, most, used, what) = match (strategy.max_unavailable, strategy.max_surge) {
+        (0, 0) => return None,
+        (_, surge @ 1..) => ("maxSurge", surge, strategy.surging, "with two pods"),
+        (most, 0) => (
+            "maxUnavailable",
+            most,
+            strategy.unavailable,
+            "without an available pod",
+        ),
+    };
+    Some(format!(
+        "budget of stage {}: at most {} {what} at a time ({field}), {used} now",
+        stage.name,
+        count(most as usize, "node")
+    ))
 }
 
 /// A row for each stage. Of many, the complete ones before and those that have not begun are counted.
@@ -246,7 +271,7 @@ fn nodes(page: &mut Page, title: &str, nodes: &[v1::PolicyNode], more: usize) {
 }
 
 /// The policy in a line, for summaries: `RolloutPolicy agents: stage canary soaks until …`.
-pub(crate) fn render_policy_line(page: &mut Page, policy: &v1::PolicyRollout) {
+pub(crate) fn render_policy_line(page: &mut Page, status: &v1::WorkloadStatus, policy: &v1::PolicyRollout) {
     let (state, style) = word(policy).unwrap_or((policy.state.as_str(), PLAIN));
     let state = state.to_ascii_lowercase();
     let message = match policy.message.as_str() {
@@ -260,6 +285,9 @@ pub(crate) fn render_policy_line(page: &mut Page, policy: &v1::PolicyRollout) {
         style,
         &format!("{state}{message}"),
     );
+    if let Some(text) = budget(status, policy) {
+        page.line(2, FAINT, &text);
+    }
     if let Some(pending) = &policy.pending_approval {
         let text = format!("the digest of stage {} is {}", pending.stage, pending.digest);
         page.line(2, FAINT, &text);

@@ -12,11 +12,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use axum::{Router, extract::State, http::HeaderMap, routing::post};
-use kube::{
-    Api,
-    api::{ApiResource, DynamicObject, PostParams},
-    core::GroupVersionKind,
-};
+use kube::api::PostParams;
 use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
 use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::eventually;
@@ -60,21 +56,26 @@ async fn query(State(metrics): State<Arc<Metrics>>, headers: HeaderMap, form: St
     answer.to_string()
 }
 
+/// Answers as a webhook that cannot decide while the metrics are bad.
+async fn verdict(State(metrics): State<Arc<Metrics>>) -> String {
+    let word = if metrics.is_bad.load(Ordering::SeqCst) {
+        "inconclusive"
+    } else {
+        "pass"
+    };
+    json!({"verdict": word, "message": "too few requests to say"}).to_string()
+}
+
 /// Starts the server of metrics. It ends with the set of tasks.
 async fn serve(tasks: &mut JoinSet<std::io::Result<()>>) -> Result<(SocketAddr, Arc<Metrics>)> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let (address, metrics) = (listener.local_addr()?, Arc::new(Metrics::default()));
     let router = Router::new()
         .route("/prometheus/api/v1/query", post(query))
+        .route("/verdict", post(verdict))
         .with_state(Arc::clone(&metrics));
     tasks.spawn(async move { axum::serve(listener, router).await });
     Ok((address, metrics))
-}
-
-fn policies(setup: &Setup) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
-    let resource = ApiResource::from_gvk_with_plural(&kind, "rolloutpolicies");
-    Api::namespaced_with(setup.client(), "default", &resource)
 }
 
 fn policy(prometheus: SocketAddr) -> Value {
@@ -106,7 +107,7 @@ async fn wait_for_state(setup: &Setup, before: &Value, state: &str) -> Result<Va
         Duration::from_mins(2),
         &format!("the state {state}"),
         async || {
-            let policy = policies(setup).get("agents").await?;
+            let policy = setup.policy_api().get("agents").await?;
             let target = policy.data["status"]["targets"][0].clone();
             ensure!(
                 target["state"] == state && target["updateRevision"]["hash"] != *before,
@@ -142,7 +143,10 @@ async fn what_prometheus_says_lets_a_stage_pass_or_rejects_the_revision() -> Res
         .await?;
     setup.wait_for_rollout("agent").await?;
     let created = serde_json::from_value(policy(prometheus))?;
-    policies(&setup).create(&PostParams::default(), &created).await?;
+    setup
+        .policy_api()
+        .create(&PostParams::default(), &created)
+        .await?;
     let first = wait_for_state(&setup, &Value::Null, "Complete").await?;
     let first = &first["updateRevision"]["hash"];
     let before = metrics.asked().len();
@@ -190,5 +194,64 @@ async fn what_prometheus_says_lets_a_stage_pass_or_rejects_the_revision() -> Res
         Ok(())
     })
     .await?;
+    Ok(())
+}
+
+// L-27, L-31: an inconclusive check holds the rollout until a person lets it go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_that_is_inconclusive_waits_for_a_person() -> Result<()> {
+    let mut tasks = JoinSet::new();
+    let (address, metrics) = serve(&mut tasks).await?;
+    let options = SetupOptions::nodes(NODES)
+        .rollout_policies()
+        .executor_arg(&format!("--analysis-host={address}"));
+    let setup = Setup::start(options).await?;
+    setup
+        .create(daemon_set("agent").max_unavailable(NODES).build())
+        .await?;
+    setup.wait_for_rollout("agent").await?;
+    let mut asks_webhook = policy(address);
+    asks_webhook["spec"]["stages"][0]["analysis"] = json!([{
+        "name": "requests", "webhook": {"url": format!("http://{address}/verdict")}, "interval": "1s", "count": 2,
+    }]);
+    let created = serde_json::from_value(asks_webhook)?;
+    setup
+        .policy_api()
+        .create(&PostParams::default(), &created)
+        .await?;
+    let first = wait_for_state(&setup, &Value::Null, "Complete").await?;
+    let first = &first["updateRevision"]["hash"];
+    metrics.is_bad.store(true, Ordering::SeqCst);
+    setup.patch("agent", image_patch(2)).await?;
+    let held = wait_for_state(&setup, first, "AnalysisHeld").await?;
+    assert_eq!(held["stages"][0]["analysis"][0]["inconclusive"], 1, "{held}");
+
+    // It stays so, and a person is told what to do.
+    let status = setup
+        .nodewise(&["rollout", "status", "ds/agent", "-n", "default"])
+        .await?;
+    let shown = String::from_utf8(status.stdout)?;
+    ensure!(
+        shown.contains("$ nodewise rollout resume daemonset/agent -n default"),
+        "{shown}"
+    );
+    let resume = ["rollout", "resume", "ds/agent", "-n", "default", "--yes"];
+    let dry_run = setup.nodewise(&[&resume[..], &["--dry-run"]].concat()).await?;
+    ensure!(dry_run.status.success(), "{dry_run:?}");
+    let held = wait_for_state(&setup, first, "AnalysisHeld").await?;
+    assert_eq!(held["stages"][0]["analysis"][0]["inconclusive"], 1, "{held}");
+
+    // Resumed, the check is made again, and passes.
+    metrics.is_bad.store(false, Ordering::SeqCst);
+    let resumed = setup.nodewise(&resume).await?;
+    ensure!(resumed.status.success(), "{resumed:?}");
+    let done = wait_for_state(&setup, first, "Complete").await?;
+    let check = &done["stages"][0]["analysis"][0];
+    assert_eq!(
+        (&check["inconclusive"], &check["successful"]),
+        (&json!(0), &json!(2)),
+        "{done}"
+    );
+    assert_eq!(setup.count_of_version("agent", 2).await?, NODES);
     Ok(())
 }
