@@ -151,7 +151,7 @@ fn templates(cluster: &Cluster, workload: &Served) -> Vec<TemplateFacts> {
 }
 
 /// The RolloutPolicies of the namespace of a DaemonSet.
-fn policies(cluster: &Cluster, workload: &Served) -> Vec<PolicyFacts> {
+pub(crate) fn policies(cluster: &Cluster, workload: &Served) -> Vec<PolicyFacts> {
     if workload.kind != Kind::DaemonSet {
         return Vec::new();
     }

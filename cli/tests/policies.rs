@@ -409,6 +409,54 @@ fn a_file_that_cannot_have_policies_gets_a_hint() {
     assert!(!ran.stderr.contains(hint), "{ran:?}");
 }
 
+#[test]
+fn a_play_says_what_it_assumes_about_the_policy() {
+    let play = |dump: &Dump, more: &[&str]| {
+        let text = dump.items.to_string();
+        let words = [
+            "simulate",
+            "ds/agent",
+            "--dump",
+            "-",
+            "--now",
+            NOW,
+            "--ready-after",
+            "10s",
+        ];
+        nodewise_with_input(&[&words, more].concat(), &text)
+    };
+    let mut evicting = waiting();
+    evicting.item("agents")["spec"]["disruption"] = json!("Evict");
+    let ran = play(&evicting, &[]);
+    for part in [
+        "assumed: every approval is given at once (of rest)",
+        "assumed: no host is asked, and every measurement of a check passes (errors of canary)",
+        "assumed: no PodDisruptionBudget refuses an eviction",
+        "done",
+    ] {
+        assert!(ran.stdout.contains(part), "no {part:?} in {ran:?}");
+    }
+    let json: Value = serde_json::from_str(&play(&evicting, &["-o", "json"]).stdout).expect("JSON");
+    let said = json["assumptions"]["rolloutPolicy"].as_array().expect("a list");
+    assert_eq!(said.len(), 3, "{json}");
+    // Of what a policy does not ask for nothing is said.
+    let mut plain = policy("agents");
+    plain["spec"]["stages"] = json!([{"name": "canary", "replicas": 1}]);
+    let ran = play(&Dump::new(&[plain]), &[]);
+    assert_eq!(ran.stdout.matches("assumed: ").count(), 1, "{ran:?}");
+    // A check that is held already is not made again, so the play does not go on either.
+    let mut held = held();
+    held.item("agents")["spec"]["stages"][0]["soak"] = json!("1m");
+    let ran = play(&held, &[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("inconclusiveLimit is 0"), "{ran:?}");
+    let mut paused = waiting();
+    paused.item("agents")["spec"]["paused"] = json!(true);
+    let ran = play(&paused, &[]);
+    assert_eq!(ran.code, Some(3), "{ran:?}");
+    assert!(ran.stdout.contains("the policy is paused"), "{ran:?}");
+}
+
 // L-31: an inconclusive check waits for a person.
 #[test]
 fn a_check_that_is_held_can_be_resumed_and_says_so() {

@@ -33,6 +33,8 @@ interface Begin {
   differences: string[];
   readyAfterSeconds: number;
   readyAfterOrigin: string;
+  // What is assumed about the RolloutPolicy, in sentences.
+  aboutPolicy: string[];
 }
 
 interface End {
@@ -272,6 +274,11 @@ export function WhatIf({ place }: { place: Place }) {
               <p class="dim">
                 Pods are ready after {duration(played.begin.readyAfterSeconds)}: {played.begin.readyAfterOrigin}.
               </p>
+              {played.begin.aboutPolicy.map((sentence) => (
+                <p key={sentence} class="dim">
+                  Assumed: {sentence}.
+                </p>
+              ))}
             </Card>
           )}
         </div>

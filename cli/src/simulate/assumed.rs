@@ -1,16 +1,19 @@
-//! What is assumed about the pods of a workload, and where it is from.
+//! What is assumed about the pods of a workload and about its RolloutPolicy, and where it is from.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use nodewise_forecast::{Assumptions, Bounds};
 use nodewise_proto::v1;
+use nodewise_status::{PolicyFacts, WorkloadFacts};
 use serde_json::Value;
 
 use super::args::AssumptionArgs;
 use crate::{
     input::{Cluster, Served},
     kind::Kind,
+    text::names,
+    view,
 };
 
 /// The grace period of a template that names none, as the apiserver sets it.
@@ -31,6 +34,8 @@ pub(crate) struct Assumed {
     pub(crate) ready_origin: String,
     /// Where the time until a pod is gone is from.
     pub(crate) gone_origin: String,
+    /// What is assumed about the RolloutPolicy, in sentences. Nobody approves or measures anything in a play.
+    pub(crate) policy: Vec<String>,
 }
 
 impl Assumed {
@@ -55,6 +60,7 @@ impl Assumed {
             },
             ready_origin,
             gone_origin: gone_origin.to_owned(),
+            policy: about_policy(cluster, workload),
         }
     }
 }
@@ -78,6 +84,37 @@ impl Assumed {
         };
         (assumptions, bounds)
     }
+}
+
+/// What is assumed about the policy that counts for the workload. Nothing is said about what it does not ask for.
+fn about_policy(cluster: &Cluster, workload: &Served) -> Vec<String> {
+    let policies = view::policies(cluster, workload);
+    let facts = WorkloadFacts::of(workload.kind.name(), workload.json.get());
+    let Some(policy) = PolicyFacts::in_charge(&policies, &facts) else {
+        return Vec::new();
+    };
+    let mut said = Vec::new();
+    let approvals: Vec<&str> = policy.approvals().collect();
+    if !approvals.is_empty() {
+        said.push(format!(
+            "every approval is given at once (of {})",
+            names::shorten(approvals)
+        ));
+    }
+    let checks: Vec<String> = policy
+        .checks()
+        .map(|(stage, check)| format!("{check} of {stage}"))
+        .collect();
+    if !checks.is_empty() {
+        let checks = names::shorten(checks.iter().map(String::as_str));
+        said.push(format!(
+            "no host is asked, and every measurement of a check passes ({checks})"
+        ));
+    }
+    if policy.evicts {
+        said.push("no PodDisruptionBudget refuses an eviction".to_owned());
+    }
+    said
 }
 
 /// How long pods take to become ready: as given, else as the ready pods did, else 10 s.

@@ -82,6 +82,7 @@ impl Preview {
             "differences": change::differences(&before["spec"], &after["spec"]),
             "readyAfterSeconds": assumed.pods.ready_after.as_secs_f64(),
             "readyAfterOrigin": assumed.ready_origin,
+            "aboutPolicy": assumed.policy,
         });
         Ok(Self {
             request: v1::PlanRequest {

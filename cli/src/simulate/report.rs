@@ -83,6 +83,8 @@ struct Assumptions<'a> {
     gone_after_origin: &'a str,
     failing_share: f64,
     seed: u64,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    rollout_policy: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -140,6 +142,7 @@ impl<W: Write> JsonWriter<W> {
                 gone_after_origin: &subject.assumed.gone_origin,
                 failing_share: pods.failing,
                 seed: pods.seed,
+                rollout_policy: &subject.assumed.policy,
             },
         )?;
         write(object.open("steps")?, "[")?;

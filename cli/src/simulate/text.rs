@@ -125,6 +125,9 @@ fn header(page: &mut Page, subject: &Subject, differences: &[String]) {
         text.push_str(&failing);
     }
     page.line(2, DIM, &text);
+    for sentence in &assumed.policy {
+        page.line(2, DIM, &format!("assumed: {sentence}"));
+    }
     page.blank();
 }
 
