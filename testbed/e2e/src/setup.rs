@@ -155,6 +155,14 @@ impl SetupOptions {
         self
     }
 
+    /// As [`Self::companion`], without leader election: an executor that is killed is followed by the next one at once.
+    #[must_use]
+    pub fn companion_without_lease(self) -> Self {
+        let mut options = self.companion();
+        options.executor_args = vec!["--mode=companion".into(), "--leader-elect=false".into()];
+        options
+    }
+
     /// The executor runs in mode `own` with leader election.
     #[must_use]
     pub fn leader_election(mut self) -> Self {

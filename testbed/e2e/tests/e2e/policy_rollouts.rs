@@ -1,5 +1,5 @@
-//! Rollouts with a RolloutPolicy, against a real control plane: a bad image is stopped after the canaries and goes back, whatever
-//! crashes meanwhile.
+//! Rollouts with a RolloutPolicy, against a real control plane: a bad image is stopped after the canaries, and goes back where Nodewise
+//! creates the pods, whatever crashes meanwhile.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -273,27 +273,15 @@ async fn expect_rights(setup: &Setup) -> Result<()> {
     Ok(())
 }
 
-// L-34: the same, while the executor and the service are killed every few seconds.
-#[tokio::test(flavor = "multi_thread")]
-async fn kills_change_nothing_about_a_rollback() -> Result<()> {
-    let mut setup = running(SetupOptions::nodes(NODES)).await?;
-    let touched = touched(&setup, BAD_IMAGE);
-    let watch = setup.watch("agent");
-    watch.arm().await?;
-    setup.patch("agent", bad_image()).await?;
+/// Kills the executor and the service in turns, every one to three seconds: at least six times, and until the rollout has this state.
+async fn kill_until(setup: &mut Setup, state: &str) -> Result<()> {
     let mut kills = 0;
     loop {
-        let rolled_back = target(&setup)
-            .await
-            .is_ok_and(|target| target["state"] == "RolledBack");
-        if rolled_back && kills >= 6 {
-            break;
+        let is_there = target(setup).await.is_ok_and(|target| target["state"] == state);
+        if is_there && kills >= 6 {
+            return Ok(());
         }
-        ensure!(
-            kills < 60,
-            "it does not come to an end: {}",
-            target(&setup).await?
-        );
+        ensure!(kills < 60, "it does not come to an end: {}", target(setup).await?);
         // Between one and three seconds.
         tokio::time::sleep(Duration::from_millis(1_000 + (kills * 700) % 2_000)).await;
         if kills % 2 == 0 {
@@ -302,6 +290,17 @@ async fn kills_change_nothing_about_a_rollback() -> Result<()> {
                 .start_executor()
                 .await
                 .context("starting the executor again")?;
+}
+
+// L-34: the same, while the executor and the service are killed every few seconds.
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_change_nothing_about_a_rollback() -> Result<()> {
+    let mut setup = running(SetupOptions::nodes(NODES)).await?;
+    let touched = touched(&setup, BAD_IMAGE);
+    let watch = setup.watch("agent");
+    watch.arm().await?;
+    setup.patch("agent", bad_image()).await?;
+    kill_until(&mut setup, "RolledBack").await?;
         } else {
             setup.kill_server()?;
             setup.start_server_again().await?;
@@ -334,6 +333,51 @@ async fn beside_the_built_in_controller_a_bad_image_is_stopped() -> Result<()> {
     let accepted = &policy.data["status"]["conditions"][0];
     assert_eq!(accepted["reason"], "Limited", "{accepted}");
     ensure!(policy.name_any() == "agents");
+
+/// How many nodes the canaries' stage may have without an available pod beside the built-in controller.
+const COMPANION_BUDGET: usize = 2;
+
+// L-11, L-34, L-38: beside the built-in controller, while the executor and the service are killed every few seconds. The budget of the
+// stage holds at any time, and once the revision is rejected, no further node gets it.
+#[tokio::test(flavor = "multi_thread")]
+async fn kills_change_nothing_beside_the_built_in_controller() -> Result<()> {
+    let options = SetupOptions::nodes(NODES).companion_without_lease();
+    let mut setup = Setup::start(options.rollout_policies()).await?;
+    let _built_in = setup.cluster().start_upstream().await?;
+    label_nodes(&setup).await?;
+    setup.create(daemon_set("agent").on_delete().build()).await?;
+    setup.wait_for_rollout("agent").await?;
+    let mut within_budget = policy();
+    within_budget["spec"]["stages"][0]["maxUnavailable"] = json!(COMPANION_BUDGET);
+    create_policy(&setup, within_budget).await?;
+    let touched = touched(&setup, BAD_IMAGE);
+    let watch = setup.watch("agent");
+    watch.arm().await?;
+    setup.patch("agent", bad_image()).await?;
+    kill_until(&mut setup, "Rejected").await?;
+    // Also when both are killed again after that.
+    kill_until(&mut setup, "Rejected").await?;
+    let nodes = touched.borrow().clone();
+    ensure!(
+        !nodes.is_empty() && nodes.len() <= CANARIES,
+        "{} nodes were touched: {nodes:?}",
+        nodes.len()
+    );
+    let old = setup.count_of_version("agent", 1).await?;
+    assert_eq!(old, NODES - nodes.len(), "all others have the first version");
+    let seen = watch.seen().await?;
+    seen.expect_no_doubles()?;
+    seen.expect_unavailable_at_most(COMPANION_BUDGET)?;
+    ensure!(
+        seen.most_unavailable > 0,
+        "the bad image was not available somewhere"
+    );
+    // A good template then reaches every node, through both stages.
+    setup.patch("agent", image_patch(3)).await?;
+    kill_until(&mut setup, "Complete").await?;
+    assert_eq!(setup.count_of_version("agent", 3).await?, NODES);
+    watch.seen().await?.expect_no_doubles()
+}
     // Another template ends the rejection.
     setup.patch("agent", image_patch(3)).await?;
     wait_for_state(&setup, "Complete").await?;
