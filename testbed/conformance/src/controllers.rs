@@ -70,7 +70,7 @@ impl Controllers {
         };
         let cluster = Cluster::start_with(self.control_plane(), overlay).await?;
         if self == Self::DaemonSetsWithPolicies {
-            rollout_policies::install(&cluster).await?;
+            rollout_policies::install(cluster.plane()).await?;
         }
         Ok(cluster)
     }

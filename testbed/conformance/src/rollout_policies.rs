@@ -2,14 +2,14 @@
 
 use anyhow::{Context as _, Result, ensure};
 use kube::{
-    Api,
+    Api, Client,
     api::{ApiResource, DeleteParams, DynamicObject, Patch, PatchParams, PostParams},
     core::GroupVersionKind,
 };
-use nodewise_testbed::{eventually, manifests};
+use nodewise_testbed::{ControlPlane, eventually, manifests};
 use serde_json::{Value, json};
 
-use crate::{cluster::Cluster, deadline::DEADLINE, test_namespace::TestNamespace};
+use crate::{deadline::DEADLINE, test_namespace::TestNamespace};
 
 const DEFINITION: &str = include_str!("../../../deploy/kustomize/components/rollout-policy/crd.yaml");
 
@@ -17,8 +17,7 @@ const DEFINITION: &str = include_str!("../../../deploy/kustomize/components/roll
 ///
 /// # Errors
 /// The apiserver refuses it, or does not serve it in time.
-pub async fn install(cluster: &Cluster) -> Result<()> {
-    let plane = cluster.plane();
+pub async fn install(plane: &ControlPlane) -> Result<()> {
     for definition in manifests::parse(DEFINITION)? {
         let params = PatchParams::apply("nodewise-conformance");
         manifests::apply(&plane.client(), &definition, &params).await?;
@@ -32,13 +31,19 @@ pub async fn install(cluster: &Cluster) -> Result<()> {
     Ok(())
 }
 
+/// The API of the RolloutPolicies of a namespace. They are untyped, so that tests see what the apiserver stores.
+#[must_use]
+pub fn api(client: Client, namespace: &str) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "rolloutpolicies");
+    Api::namespaced_with(client, namespace, &resource)
+}
+
 impl TestNamespace {
-    /// The API of its RolloutPolicies. They are untyped, so that tests see what the apiserver stores.
+    /// The API of its RolloutPolicies.
     #[must_use]
     pub fn policy_api(&self) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
-        let resource = ApiResource::from_gvk_with_plural(&kind, "rolloutpolicies");
-        Api::namespaced_with(self.client(), self.namespace(), &resource)
+        api(self.client(), self.namespace())
     }
 
     /// Creates a policy for the DaemonSet `agent`. `spec` is the policy's spec without targets.

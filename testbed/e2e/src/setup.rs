@@ -215,7 +215,7 @@ impl Setup {
         }
         let plane = cluster.plane();
         if options.has_policies {
-            rollout_policies::install(&cluster).await?;
+            rollout_policies::install(cluster.plane()).await?;
         }
         plane.create_nodes(options.nodes).await?;
         let flags = ["--http-listen", "127.0.0.1:0"];

@@ -1,12 +1,13 @@
 //! The same rolling update on a real apiserver, once without a RolloutPolicy and once in ten stages.
 
 use anyhow::Result;
+use nodewise_conformance::rollout_policies;
 use nodewise_testbed::{ControlPlane, User};
 use serde_json::{Value, json};
 
 use super::owner::{OwnerKind, Programs};
 use super::part::Part;
-use super::{Size, foreign, policies, run};
+use super::{Size, foreign, run};
 use crate::figure::figure;
 use crate::measure::Spread;
 use crate::report::{Bar, Chart, Finding};
@@ -28,7 +29,7 @@ pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
         .user(User::new(who.user()).group("system:masters"))
         .start()
         .await?;
-    policies::install(&plane).await?;
+    rollout_policies::install(&plane).await?;
     let nodes = plane
         .create_nodes_with(size.nodes, |index, node| {
             let labels = node.metadata.labels.get_or_insert_default();

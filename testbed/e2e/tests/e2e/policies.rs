@@ -3,14 +3,12 @@
 use anyhow::{Context as _, Result, ensure};
 use kube::{
     Api,
-    api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
-    core::GroupVersionKind,
+    api::{DynamicObject, Patch, PatchParams, PostParams},
 };
-use nodewise_conformance::DEADLINE;
+use nodewise_conformance::{DEADLINE, rollout_policies};
 use nodewise_testbed::{ControlPlane, eventually, manifests};
 use serde_json::{Map, Value, json};
 
-const CRD: &str = include_str!("../../../../deploy/kustomize/components/rollout-policy/crd.yaml");
 const EXAMPLE: &str = include_str!("../../../../deploy/examples/rollout-policy.yaml");
 
 /// Fields that replace those of a good spec, and what the apiserver must say: the field, what was found, and what would be right.
@@ -560,9 +558,7 @@ struct Apiserver {
 impl Apiserver {
     async fn start() -> Result<Self> {
         let plane = ControlPlane::builder().start().await?;
-        for definition in manifests::parse(CRD)? {
-            manifests::apply(&plane.client(), &definition, &PatchParams::apply("test")).await?;
-        }
+        rollout_policies::install(&plane).await?;
         let apiserver = Self { plane };
         // The apiserver serves a new kind shortly after its definition was created.
         eventually(DEADLINE, "the kind RolloutPolicy", async || {
@@ -573,9 +569,7 @@ impl Apiserver {
     }
 
     fn policies(&self, namespace: &str) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
-        let resource = ApiResource::from_gvk_with_plural(&kind, "rolloutpolicies");
-        Api::namespaced_with(self.plane.client(), namespace, &resource)
+        rollout_policies::api(self.plane.client(), namespace)
     }
 
     /// Creates a policy without storing it.

@@ -3,11 +3,7 @@
 use std::process::Output;
 
 use anyhow::{Result, ensure};
-use kube::{
-    Api, ResourceExt as _,
-    api::{ApiResource, DynamicObject, PostParams},
-    core::GroupVersionKind,
-};
+use kube::{ResourceExt as _, api::PostParams};
 use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
 use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::eventually;
@@ -15,12 +11,6 @@ use serde_json::{Value, json};
 
 const NODES: usize = 10;
 const CANARIES: usize = 2;
-
-fn policies(setup: &Setup) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
-    let resource = ApiResource::from_gvk_with_plural(&kind, "rolloutpolicies");
-    Api::namespaced_with(setup.client(), "default", &resource)
-}
 
 /// A cluster on which version 1 runs, with a policy whose second stage needs an approval.
 async fn running() -> Result<Setup> {
@@ -41,7 +31,7 @@ async fn running() -> Result<Setup> {
         },
     });
     let policy = serde_json::from_value(policy)?;
-    policies(&setup).create(&PostParams::default(), &policy).await?;
+    setup.policy_api().create(&PostParams::default(), &policy).await?;
     wait_for_state(&setup, "Complete").await?;
     Ok(setup)
 }
@@ -49,7 +39,7 @@ async fn running() -> Result<Setup> {
 /// Waits until the status of the policy has this state.
 async fn wait_for_state(setup: &Setup, state: &str) -> Result<()> {
     eventually(DEADLINE, &format!("the state {state}"), async || {
-        let policy = policies(setup).get("agents").await?;
+        let policy = setup.policy_api().get("agents").await?;
         let target = &policy.data["status"]["targets"][0];
         ensure!(
             target["state"] == state,
@@ -77,7 +67,7 @@ async fn status(setup: &Setup, code: i32) -> Result<Value> {
 }
 
 async fn approval(setup: &Setup) -> Result<Option<String>> {
-    let policy = policies(setup).get("agents").await?;
+    let policy = setup.policy_api().get("agents").await?;
     Ok(policy.annotations().get("nodewise.dev/approve").cloned())
 }
 

@@ -8,8 +8,7 @@ use futures::StreamExt as _;
 use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::{
     Api, ResourceExt as _,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams},
-    core::GroupVersionKind,
+    api::{ListParams, Patch, PatchParams, PostParams},
     runtime::{WatchStreamExt as _, watcher},
 };
 use nodewise_conformance::{
@@ -26,12 +25,6 @@ const BAD_NODES: usize = 4;
 const CANARIES: usize = 5;
 /// Crashes on four of the hundred nodes. Their label `hardware` differs, and the canaries are spread over it.
 const BAD_IMAGE: &str = "registry.example/crashing-on-some:2";
-
-fn policies(setup: &Setup) -> Api<DynamicObject> {
-    let kind = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
-    let resource = ApiResource::from_gvk_with_plural(&kind, "rolloutpolicies");
-    Api::namespaced_with(setup.client(), "default", &resource)
-}
 
 /// A policy for `agent` with these canaries first. A node that is not available after ten seconds has failed.
 fn policy() -> Value {
@@ -52,13 +45,13 @@ fn policy() -> Value {
 
 async fn create_policy(setup: &Setup, policy: Value) -> Result<()> {
     let policy = serde_json::from_value(policy)?;
-    policies(setup).create(&PostParams::default(), &policy).await?;
+    setup.policy_api().create(&PostParams::default(), &policy).await?;
     wait_for_state(setup, "Complete").await?;
     Ok(())
 }
 
 async fn target(setup: &Setup) -> Result<Value> {
-    let policy = policies(setup).get("agents").await?;
+    let policy = setup.policy_api().get("agents").await?;
     let target = policy.data["status"]["targets"][0].clone();
     ensure!(
         !target.is_null(),
@@ -224,7 +217,8 @@ async fn a_bad_image_is_stopped_after_the_canaries_and_goes_back() -> Result<()>
     .await?;
     // A good image goes through both stages, by evictions.
     let evicts = json!({"spec": {"disruption": "Evict"}});
-    policies(&setup)
+    setup
+        .policy_api()
         .patch("agents", &PatchParams::default(), &Patch::Merge(&evicts))
         .await?;
     setup.patch("agent", image_patch(3)).await?;
@@ -290,6 +284,12 @@ async fn kill_until(setup: &mut Setup, state: &str) -> Result<()> {
                 .start_executor()
                 .await
                 .context("starting the executor again")?;
+        } else {
+            setup.kill_server()?;
+            setup.start_server_again().await?;
+        }
+        kills += 1;
+    }
 }
 
 // L-34: the same, while the executor and the service are killed every few seconds.
@@ -301,12 +301,6 @@ async fn kills_change_nothing_about_a_rollback() -> Result<()> {
     watch.arm().await?;
     setup.patch("agent", bad_image()).await?;
     kill_until(&mut setup, "RolledBack").await?;
-        } else {
-            setup.kill_server()?;
-            setup.start_server_again().await?;
-        }
-        kills += 1;
-    }
     expect_back(&setup, &touched).await?;
     let seen = watch.seen().await?;
     seen.expect_no_doubles()?;
@@ -329,10 +323,16 @@ async fn beside_the_built_in_controller_a_bad_image_is_stopped() -> Result<()> {
     wait_for_state(&setup, "Rejected").await?;
     let nodes = touched.borrow().clone();
     ensure!(!nodes.is_empty() && nodes.len() <= CANARIES, "{nodes:?}");
-    let policy = policies(&setup).get("agents").await?;
+    let policy = setup.policy_api().get("agents").await?;
     let accepted = &policy.data["status"]["conditions"][0];
     assert_eq!(accepted["reason"], "Limited", "{accepted}");
     ensure!(policy.name_any() == "agents");
+    // Another template ends the rejection.
+    setup.patch("agent", image_patch(3)).await?;
+    wait_for_state(&setup, "Complete").await?;
+    assert_eq!(setup.count_of_version("agent", 3).await?, NODES);
+    Ok(())
+}
 
 /// How many nodes the canaries' stage may have without an available pod beside the built-in controller.
 const COMPANION_BUDGET: usize = 2;
@@ -377,10 +377,4 @@ async fn kills_change_nothing_beside_the_built_in_controller() -> Result<()> {
     kill_until(&mut setup, "Complete").await?;
     assert_eq!(setup.count_of_version("agent", 3).await?, NODES);
     watch.seen().await?.expect_no_doubles()
-}
-    // Another template ends the rejection.
-    setup.patch("agent", image_patch(3)).await?;
-    wait_for_state(&setup, "Complete").await?;
-    assert_eq!(setup.count_of_version("agent", 3).await?, NODES);
-    Ok(())
 }

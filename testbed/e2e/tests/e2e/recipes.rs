@@ -11,10 +11,9 @@ use k8s_openapi::api::{
 };
 use kube::{
     Api,
-    api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams},
-    core::GroupVersionKind,
+    api::{DynamicObject, ListParams, Patch, PatchParams},
 };
-use nodewise_conformance::DEADLINE;
+use nodewise_conformance::{DEADLINE, rollout_policies};
 use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::{NODE_ANNOTATION, NODE_NOT_READY, Prometheus, eventually, manifests};
 use serde_json::{Value, json};
@@ -113,9 +112,7 @@ impl<'a> Recipe<'a> {
     }
 
     fn policies(&self) -> Api<DynamicObject> {
-        let kind = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
-        let resource = ApiResource::from_gvk_with_plural(&kind, "rolloutpolicies");
-        Api::namespaced_with(self.setup.client(), &self.namespace, &resource)
+        rollout_policies::api(self.setup.client(), &self.namespace)
     }
 
     fn name(&self) -> &str {
