@@ -93,3 +93,24 @@ fn every_command_that_reads_a_cluster_reads_its_policies() {
         );
     }
 }
+
+/// Commands within sentences. Their flags must exist, and their subcommands.
+#[test]
+fn the_command_line_knows_the_commands_of_the_documents() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for document in ["docs/rollouts.md", "docs/what-if.md", "docs/operations.md"] {
+        let text = fs::read_to_string(root.join(document)).expect("a document");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let commands = text.split("`nodewise ").skip(1);
+        let commands = commands.filter_map(|rest| Some(rest.split_once('`')?.0));
+        // `pause|resume` stands for several commands.
+        let commands: Vec<&str> = commands.filter(|command| !command.contains('|')).collect();
+        assert!(commands.len() > 3, "{document} names commands");
+        for command in commands {
+            let mut words: Vec<&str> = command.split(' ').collect();
+            words.push("--help");
+            let ran = nodewise(&words);
+            assert_eq!(ran.code, Some(0), "{document}: nodewise {command}: {ran:?}");
+        }
+    }
+}
