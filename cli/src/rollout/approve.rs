@@ -9,6 +9,7 @@ use serde_json::json;
 use super::{
     args::ApproveArgs,
     policy::{self, APPROVE},
+    policy_page::page,
     proposal::{Proposal, agreed, write},
     revisions,
 };
@@ -111,7 +112,7 @@ pub(super) async fn approve(
     let after = source.status_of(workload, None, &approved, &explanation)?;
 
     let what = format!("waits for an approval of stage {}", pending.stage);
-    let mut page = policy::page(workload, policy, &what);
+    let mut page = page(workload, policy, &what);
     about_stage(&mut page, &status, policy, pending);
     page.blank();
     page.line(0, BOLD, "Once it is approved");

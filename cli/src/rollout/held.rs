@@ -5,7 +5,7 @@ use nodewise_proto::v1;
 use serde_json::{Value, json};
 
 use super::{
-    policy::{named, page},
+    policy_page::{named, page},
     proposal::{Proposal, Proposed},
 };
 use crate::{

@@ -12,6 +12,7 @@ pub(crate) mod hints;
 mod history;
 mod live;
 mod policy;
+mod policy_page;
 mod proposal;
 mod retry;
 pub(crate) mod revisions;

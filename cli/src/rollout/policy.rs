@@ -6,6 +6,7 @@ use serde_json::json;
 
 use super::{
     change, held,
+    policy_page::{named, page},
     proposal::{Proposal, Proposed, named as named_workload},
 };
 use crate::{
@@ -46,33 +47,6 @@ pub(super) fn in_charge<'s>(
             ),
         }
     })
-}
-
-/// The page of a proposal: a title, and what people should know about the policy.
-pub(super) fn page(workload: &Served, policy: &v1::PolicyRollout, what: &str) -> Page {
-    let mut page = Page::new(None);
-    page.line(
-        0,
-        PLAIN,
-        &format!("{}: RolloutPolicy {} {what}", workload.title(), policy.name),
-    );
-    if !policy.others.is_empty() {
-        let others = policy.others.join(", ");
-        let text = format!(
-            "{others} targets it as well and does not count: {} is older, or comes before by name",
-            policy.name
-        );
-        page.marked(2, "!", CHANGE, PLAIN, &text);
-    }
-    if !policy.not_accepted.is_empty() {
-        page.marked(2, "!", CHANGE, PLAIN, &policy.not_accepted);
-    }
-    page
-}
-
-/// `rolloutpolicy agents -n logging`.
-pub(super) fn named(workload: &Served, policy: &v1::PolicyRollout) -> String {
-    format!("rolloutpolicy {} -n {}", policy.name, workload.namespace)
 }
 
 /// kubectl's command for these changes of annotations; `None` removes one.

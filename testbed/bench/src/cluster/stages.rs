@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::owner::{OwnerKind, Programs};
 use super::part::Part;
-use super::{Size, foreign, policies, run};
+use super::{Size, foreign, run};
 use crate::figure::figure;
 use crate::measure::Spread;
 use crate::report::{Bar, Chart, Finding};
