@@ -1121,7 +1121,7 @@ type isMeasurement_Result interface {
 
 type Measurement_Value struct {
 	// A value as JSON: of Prometheus the value of the only sample as a number, or the list of the values of several; of a webhook its
-	// response. At most 1 MiB. The check's successCondition decides about it.
+	// response. At most 64 KiB. The check's successCondition decides about it.
 	Value string `protobuf:"bytes,3,opt,name=value,proto3,oneof"`
 }
 

@@ -141,7 +141,7 @@ pub mod measurement {
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum Result {
         /// A value as JSON: of Prometheus the value of the only sample as a number, or the list of the values of several; of a webhook its
-        /// response. At most 1 MiB. The check's successCondition decides about it.
+        /// response. At most 64 KiB. The check's successCondition decides about it.
         #[prost(string, tag = "3")]
         Value(::prost::alloc::string::String),
         /// The one who was asked has decided.

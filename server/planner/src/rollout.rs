@@ -23,7 +23,7 @@ pub(crate) mod write;
 
 pub use crate::core::measurement;
 pub use policy::{
-    Disruption, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage,
-    Targets, Unadmitted,
+    Disruption, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage, Targets,
+    Unadmitted,
 };
 pub use window::Window;

@@ -78,8 +78,7 @@ impl Item for Node {
         let (labels, mut odd) = labels::read(labels, Labels::of);
         let taints = taints(message.taints, &at.field("taints"), notes.problems, &mut odd);
         let ready_since = message.ready_transition_time;
-        let ready_since =
-            ready_since.and_then(|time| time::clamped(time, "ready_transition_time", &mut odd));
+        let ready_since = ready_since.and_then(|time| time::clamped(time, "ready_transition_time", &mut odd));
         notes.odd(OddKind::Node, &message.name, odd);
         Self {
             labels,

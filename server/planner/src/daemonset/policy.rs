@@ -99,11 +99,7 @@ impl<'a> Preparation<'a> {
     }
 
     /// Decides, now that the pods are known.
-    pub(crate) fn decide(
-        self,
-        snapshot: &'a Snapshot<DaemonSet>,
-        view: &ClusterView<'a>,
-    ) -> Governed<'a> {
+    pub(crate) fn decide(self, snapshot: &'a Snapshot<DaemonSet>, view: &ClusterView<'a>) -> Governed<'a> {
         let recorded = Recorded::of(self.governing.policy, &self.spec, &self.target);
         let observed = observe(snapshot, view, &recorded);
         let decision = match self.governing.spec {

@@ -101,7 +101,10 @@ fn rolled_out_by_another(snapshot: &Snapshot<DaemonSet>, policy: &Policy) -> Pla
         return Plan::nothing(snapshot, Verdict::Noop);
     };
     Plan {
-        phases: vec![Phase::new(PhaseKind::RolloutPolicies, batches::at_once(vec![*action]))],
+        phases: vec![Phase::new(
+            PhaseKind::RolloutPolicies,
+            batches::at_once(vec![*action]),
+        )],
         ..Plan::nothing(snapshot, Verdict::Apply)
     }
 }

@@ -195,12 +195,7 @@ impl Context<'_, '_> {
     }
 
     /// Whether this stage is approved, with all its waves (L-30). Nodes that join it later are approved with it.
-    fn approve(
-        &self,
-        name: &str,
-        status: &mut TargetStatus,
-        decision: &mut Decision,
-    ) -> Result<(), Gate> {
+    fn approve(&self, name: &str, status: &mut TargetStatus, decision: &mut Decision) -> Result<(), Gate> {
         if status.approvals.iter().any(|approval| approval.stage == name) {
             return Ok(());
         }

@@ -183,12 +183,7 @@ fn summary(targets: &[TargetStatus]) -> Option<Summary> {
     })
 }
 
-fn conditions(
-    policy: &Policy,
-    limited: &[&str],
-    targets: &[TargetStatus],
-    now: Timestamp,
-) -> Vec<Condition> {
+fn conditions(policy: &Policy, limited: &[&str], targets: &[TargetStatus], now: Timestamp) -> Vec<Condition> {
     let mut conditions = vec![("Accepted", accepted(policy, limited, targets))];
     let targets = in_force(targets);
     if let Some(worst) = targets.iter().max_by_key(|target| target.state) {
@@ -231,7 +226,11 @@ fn accepted(
     if let Err(why) = &policy.spec {
         ("False", "Invalid", why.clone())
     } else if let Some(invalid) = first(State::Invalid) {
-        ("False", "Invalid", format!("{}: {}", invalid.name, invalid.message))
+        (
+            "False",
+            "Invalid",
+            format!("{}: {}", invalid.name, invalid.message),
+        )
     } else if let Some(conflict) = first(State::Conflict) {
         ("False", "Conflict", conflict.message.clone())
     } else if limited.is_empty() {

@@ -720,7 +720,11 @@ fn l_38_beside_another_controller_a_policy_has_no_say_over_rolling_updates() {
         [&*accepted.r#type, &*accepted.status, &*accepted.reason],
         ["Accepted", "False", "Invalid"]
     );
-    assert!(accepted.message.contains("foo: spec.updateStrategy.type is RollingUpdate"));
+    assert!(
+        accepted
+            .message
+            .contains("foo: spec.updateStrategy.type is RollingUpdate")
+    );
     assert!(status.targets[0].stable_revision.is_some(), "it is not forgotten");
     assert_eq!(cluster.plan().verdict, Verdict::Noop);
 }

@@ -69,6 +69,9 @@ async fn an_earlier_service_rolls_out_nothing_that_has_a_policy() -> Result<()> 
     );
     setup.delete_policy("agents").await?;
     setup.wait_until_settled("agent").await?;
-    ensure!(setup.count_of_version("agent", 2).await? == 3, "nothing holds it now");
+    ensure!(
+        setup.count_of_version("agent", 2).await? == 3,
+        "nothing holds it now"
+    );
     Ok(())
 }
