@@ -164,8 +164,16 @@ fn choose(
         let is_last = (!node.is_updated(), !node.is_ready());
         (is_last, Reverse(score(seed, node.name)), node.name, index)
     };
-    let mut ranked: Vec<_> = chosen.drain(..).map(rank).collect();
-    let most = most.min(ranked.len());
+    let most = most.min(chosen.len());
+    let (updated, mut rest): (Vec<_>, Vec<_>) =
+        chosen.drain(..).partition(|index| nodes[*index].is_updated());
+    if updated.len() == most {
+        // As in most plans of a rollout: nobody else has to be ranked.
+        *chosen = updated;
+        return rest;
+    }
+    rest.extend(updated);
+    let mut ranked: Vec<_> = rest.into_iter().map(rank).collect();
     let Some(key) = &stage.spread_by else {
         if most < ranked.len() {
             ranked.select_nth_unstable(most);

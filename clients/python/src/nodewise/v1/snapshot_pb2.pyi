@@ -576,7 +576,7 @@ class Measurement(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     value: builtins.str
     """A value as JSON: of Prometheus the value of the only sample as a number, or the list of the values of several; of a webhook its
-    response. At most 1 MiB. The check's successCondition decides about it.
+    response. At most 64 KiB. The check's successCondition decides about it.
     """
     error: builtins.str
     """Why it could not be made, for people."""
