@@ -64,7 +64,7 @@ impl Store {
             let key = Key::new(kind, &policy.namespace, name);
             self.workloads
                 .get(&key)
-                .is_none_or(|workload| workload.uid != *uid)
+                .is_none_or(|workload| *workload.uid != **uid)
         };
         let deleted = policy.recorded.iter().filter(is_deleted);
         deleted
@@ -198,6 +198,22 @@ mod tests {
     fn at(mut policy: RolloutPolicy, seconds: i64) -> RolloutPolicy {
         policy.created = Some(nodewise_proto::Timestamp { seconds, nanos: 0 });
         policy
+    }
+
+    #[test]
+    fn entries_of_a_status_whose_workload_is_gone_are_told() {
+        let target = |name: &str, uid: &str| json!({"name": name, "uid": uid, "state": "Complete"});
+        let targets = json!([target("foo", "u1"), target("foo", "before"), target("bar", "u3")]);
+        for (status, expected) in [
+            (json!({ "targets": targets }), vec!["before", "u3"]),
+            (json!({ "targets": 7 }), vec![]),
+            (json!(null), vec![]),
+        ] {
+            let object = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "a"}, "status": status});
+            let policy = RolloutPolicy::from_json(&object).expect("a policy");
+            let deleted = store([]).deleted_targets(DAEMON_SETS.kind, &policy);
+            assert_eq!(deleted, expected, "{status}");
+        }
     }
 
     #[test]

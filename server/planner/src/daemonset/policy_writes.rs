@@ -53,7 +53,7 @@ pub(crate) fn of(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -
     };
     let decided = &governed.decision.status;
     if write::is_full(governed.policy, (&decided.name, &decided.uid)) {
-        let is_idle = decided.updated == decided.desired;
+        let is_idle = counts.status.updated_number_scheduled == counts.status.desired_number_scheduled;
         writes.events.extend((!is_idle).then(|| held(governed.policy)));
     } else {
         let target = target(governed, counts, now);
