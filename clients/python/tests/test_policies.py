@@ -110,6 +110,26 @@ def test_the_snapshot_has_the_policies() -> None:
     assert not taken("bar", "u2").rollout_policies
 
 
+@pytest.mark.parametrize(
+    ("targets", "deleted"),
+    [
+        ([("foo", "u1"), ("foo", "before"), ("gone", "u9")], ["before", "u9"]),
+        ([("gone", str(number)) for number in range(1_001)], [str(number) for number in range(1_000)]),
+        (None, []),
+    ],
+)
+def test_entries_of_a_status_whose_workload_is_gone_are_told(
+    targets: list[tuple[str, str]] | None, deleted: list[str]
+) -> None:
+    entries = None if targets is None else [7, *({"name": name, "uid": uid} for name, uid in targets)]
+    metadata = {"namespace": "ns", "name": "p", "uid": "p-uid"}
+    served = {"metadata": metadata, "spec": {"targets": {"names": ["foo"]}}, "status": {"targets": entries}}
+    of = (with_policies(RolloutPolicy.read(served)).store, daemon_set(), v1.ReconcileState(), LiveObjects())
+    taken = snapshot.take(*of, now=Timestamp(), known=lambda _: False).snapshot
+    (one,) = taken.workload.daemon_set.rollout_policies
+    assert list(one.deleted_target_uids) == deleted
+
+
 # For programs without caches.
 def test_a_snapshot_without_caches_has_the_policies() -> None:
     of = {"nodes": [NODE], "pods": [], "revisions": []}

@@ -151,3 +151,20 @@ func TestLabelsThatAPolicyNamesAreSent(t *testing.T) {
 		t.Errorf("sent %s", got)
 	}
 }
+
+func TestEntriesOfAStatusWhoseWorkloadIsGoneAreTold(t *testing.T) {
+	store := NewStore(1, DaemonSet)
+	store.PutWorkload(targeted(t, "ns", "agent", "null"))
+	for targets, want := range map[string][]string{
+		`[{"name":"agent","uid":"u"},{"name":"agent","uid":"before"},{"name":"gone","uid":"x"},{"name":7}]`: {"before", "x"},
+		`7`: nil,
+	} {
+		object, err := served.Parse(fmt.Appendf(nil, `{"metadata":{"namespace":"ns","name":"p","uid":"p"},"status":{"targets":%s}}`, targets))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := store.DeletedTargets(DaemonSet, NewPolicy(object)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %v, want %v", targets, got, want)
+		}
+	}
+}
