@@ -13,6 +13,7 @@ pub(crate) mod governing;
 pub(crate) mod nodes;
 pub mod policy;
 mod requests;
+pub(crate) mod selection;
 mod stage;
 pub(crate) mod stages;
 pub mod status;
@@ -23,7 +24,7 @@ pub(crate) mod write;
 
 pub use crate::core::measurement;
 pub use policy::{
-    Disruption, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage, Targets,
-    Unadmitted,
+    Disruption, InMaintenance, MOST_STAGES, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage,
+    Targets, Unadmitted,
 };
 pub use window::Window;

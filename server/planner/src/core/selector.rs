@@ -23,13 +23,6 @@ impl Selector {
         equalities.all(|(key, value)| labels.get(key) == Some(value))
             && expressions.all(|requirement| holds(requirement, labels.get(&requirement.key)))
     }
-
-    /// The keys of labels that the requirements name.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
-        let equalities = self.match_labels.iter().flatten().map(|(key, _)| key.as_str());
-        let expressions = self.match_expressions.iter().flatten();
-        equalities.chain(expressions.map(|requirement| requirement.key.as_str()))
-    }
 }
 
 /// One valid entry of matchExpressions.

@@ -10,6 +10,7 @@ use crate::{
         eligibility::Fit,
         pod_classifier::{OwnPod, PodClassifier},
     },
+    rollout::selection::StageSet,
 };
 
 /// A node that exists, or a missing node that pods are on or meant for.
@@ -21,6 +22,8 @@ pub(crate) struct NodeEntry<'a> {
     pub(crate) node: Option<&'a Node>,
     /// What the workload may do on the node: nothing on a missing node.
     pub(crate) fit: Fit,
+    /// Which stages of the policy select the node, if a rollout is going on.
+    pub(crate) selected: StageSet,
     /// The range of its pods in [`ClusterView::pods`]. Pods from `gone` on no longer occupy the node (D-26).
     start: usize,
     gone: usize,
@@ -42,11 +45,12 @@ pub(crate) struct ClusterView<'a> {
 }
 
 impl<'a> ClusterView<'a> {
-    /// Adds the summary of a bucket.
+    /// Adds the summary of a bucket. `selected` says for each node which stages select it; it may be empty.
     pub(crate) fn add(
         &mut self,
         bucket: &'a Bucket,
         summary: &BucketSummary,
+        selected: &[StageSet],
         classifier: &PodClassifier<'_>,
     ) {
         let pod = |index: &usize| &bucket.pods[*index];
@@ -72,6 +76,10 @@ impl<'a> ClusterView<'a> {
                 ),
                 node,
                 fit: entry.fit,
+                selected: entry
+                    .node
+                    .and_then(|index| selected.get(index).copied())
+                    .unwrap_or_default(),
                 start,
                 gone: before + entry.gone,
                 end: before + entry.end,

@@ -15,6 +15,7 @@ use crate::{
         revisions::{self, Resolution},
         workload::{DaemonSet, UpdateStrategy},
     },
+    rollout::selection::Stages,
 };
 
 /// The inputs of all decisions about pods.
@@ -49,15 +50,18 @@ impl<'a> PlanContext<'a> {
             Some(policy) if policy.needs_all_nodes() => Detail::Everything,
             _ => detail,
         };
+        let stages = preparation
+            .as_ref()
+            .map_or_else(Stages::default, Preparation::stages);
         let goal = preparation.as_ref().map(Preparation::goal_hash);
         let classifier = PodClassifier::new(snapshot, &resolution, goal);
         let mut view = ClusterView::default();
         cache.summaries(
             snapshot,
             (&resolution, &eligibility, &classifier),
-            detail,
+            (detail, stages),
             cancellation,
-            |bucket, summary| view.add(bucket, summary, &classifier),
+            |bucket, summary, selected| view.add(bucket, summary, selected, &classifier),
         )?;
         view.sort();
         cancellation.check()?;

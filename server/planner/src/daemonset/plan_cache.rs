@@ -21,6 +21,7 @@ use crate::{
         revisions::Resolution,
         workload::DaemonSet,
     },
+    rollout::selection::{StageSet, Stages},
 };
 
 pub use crate::core::plan_cache::CacheCounts;
@@ -32,6 +33,7 @@ pub struct PlanCache {
     pub(crate) identities: PodIndex,
     constraints: Option<Digest>,
     view: Option<Digest>,
+    stages: Option<Digest>,
     buckets: Vec<CachedBucket>,
     counts: CacheCounts,
 }
@@ -65,6 +67,7 @@ fn view(
 #[derive(Debug, Default)]
 struct CachedBucket {
     fits: Option<Cached<Digest, Box<[Fit]>>>,
+    stages: Option<Cached<Digest, Box<[StageSet]>>>,
     summary: Option<Cached<[Digest; 2], BucketSummary>>,
 }
 
@@ -92,10 +95,12 @@ impl PlanCache {
     #[must_use]
     pub fn bytes(&self) -> usize {
         let fits = self.buckets.iter().flat_map(|known| &known.fits);
+        let stages = self.buckets.iter().flat_map(|known| &known.stages);
         let summaries = self.buckets.iter().flat_map(|known| &known.summary);
         [size_of_val(self), size_of_val(&*self.buckets)]
             .into_iter()
             .chain(fits.map(|fits| size_of_val(&*fits.result)))
+            .chain(stages.map(|stages| size_of_val(&*stages.result)))
             .chain(summaries.map(|summary| summary.result.bytes()))
             .chain([self.identities.bytes()])
             .sum()
@@ -107,8 +112,10 @@ impl PlanCache {
         snapshot: &Snapshot<DaemonSet>,
         (resolution, classifier): (&Resolution<'_>, &PodClassifier<'_>),
         detail: Detail,
+        stages: Stages<'_>,
     ) {
         let constraints = constraints(snapshot);
+        let stages = stages.has_selectors().then(|| digest(stages.selectors()));
         self.buckets
             .resize_with(snapshot.buckets.len(), CachedBucket::default);
         let same_fits = self.constraints == Some(constraints);
@@ -120,25 +127,33 @@ impl PlanCache {
             if !same_fits {
                 known.fits = None;
             }
+            if self.stages != stages {
+                known.stages = None;
+            }
             if !(same_fits && same_view) {
                 known.summary = None;
             }
         }
-        (self.constraints, self.view) = (Some(constraints), view);
+        (self.constraints, self.view, self.stages) = (Some(constraints), view, stages);
     }
 
-    /// Calls `each` for each bucket with its summary. `None` if cancelled.
+    /// Calls `each` for each bucket with its summary, and with which of the stages select its nodes: nothing if no stage has a
+    /// selector. `None` if cancelled.
     pub(crate) fn summaries<'a>(
         &mut self,
         snapshot: &'a Snapshot<DaemonSet>,
         (resolution, eligibility, classifier): (&Resolution<'_>, &Eligibility, &PodClassifier<'_>),
-        detail: Detail,
+        (detail, policy): (Detail, Stages<'_>),
         cancellation: Cancellation<'_>,
-        mut each: impl FnMut(&'a Bucket, &BucketSummary),
+        mut each: impl FnMut(&'a Bucket, &BucketSummary, &[StageSet]),
     ) -> Option<()> {
-        self.drop_invalid(snapshot, (resolution, classifier), detail);
+        self.drop_invalid(snapshot, (resolution, classifier), detail, policy);
         for (bucket, known) in snapshot.buckets.iter().zip(&mut self.buckets) {
-            let CachedBucket { fits, summary } = known;
+            let CachedBucket {
+                fits,
+                stages,
+                summary,
+            } = known;
             let of = bucket
                 .nodes
                 .digest()
@@ -157,12 +172,31 @@ impl PlanCache {
             } else {
                 self.counts.summaries_cached += 1;
             }
+            let selected = if policy.has_selectors() {
+                cached_stages(stages, bucket, policy)
+            } else {
+                &[]
+            };
             if let Some(summary) = summary {
-                each(bucket, &summary.result);
+                each(bucket, &summary.result, selected);
             }
         }
         Some(())
     }
+}
+
+fn cached_stages<'k>(
+    known: &'k mut Option<Cached<Digest, Box<[StageSet]>>>,
+    bucket: &Bucket,
+    policy: Stages<'_>,
+) -> &'k [StageSet] {
+    let of = bucket.nodes.digest().copied();
+    if !has_key(known.as_ref(), of.as_ref()) {
+        let nodes = bucket.nodes.iter();
+        let result = nodes.map(|node| policy.select(&node.labels)).collect();
+        *known = Some(Cached { of, result });
+    }
+    known.as_ref().map_or(&[], |known| &known.result)
 }
 
 fn cached_fits<'k>(

@@ -22,6 +22,7 @@ use crate::{
         governing::{Governing, Policies},
         nodes::{NodeFacts, Readiness, UpdatePod},
         policy::{NotReady, OnFailure, Order, Policy, Spec, Unadmitted},
+        selection::Stages,
         stages::scaled,
         status::RevisionRef,
         write,
@@ -96,6 +97,15 @@ impl<'a> Preparation<'a> {
     /// Whether the decision needs all nodes, not only those on which something is to be done.
     pub(crate) fn needs_all_nodes(&self) -> bool {
         !self.is_settled
+    }
+
+    /// The stages among which the nodes are divided. None if no rollout is going on.
+    pub(crate) fn stages(&self) -> Stages<'_> {
+        if self.is_settled {
+            Stages::default()
+        } else {
+            Stages::of(&self.spec)
+        }
     }
 
     /// Decides, now that the pods are known.
@@ -318,6 +328,7 @@ fn observe<'a>(
         nodes.push(NodeFacts {
             name: &node.name,
             labels: &node.labels,
+            selected: entry.selected,
             readiness: if node.ready == Some(true) {
                 Readiness::Ready
             } else {

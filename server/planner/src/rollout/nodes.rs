@@ -8,6 +8,7 @@ use crate::{
     core::snapshot::Labels,
     rollout::{
         policy::{InMaintenance, NotReady, Spec},
+        selection::StageSet,
         status::Resumed,
     },
 };
@@ -19,6 +20,8 @@ pub(crate) struct NodeFacts<'a> {
     pub(crate) name: &'a str,
     /// metadata.labels.
     pub(crate) labels: &'a Labels,
+    /// Which stages select it.
+    pub(crate) selected: StageSet,
     /// Whether the node is ready.
     pub(crate) readiness: Readiness,
     /// Whether the node is cordoned or in maintenance.

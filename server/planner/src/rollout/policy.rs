@@ -58,6 +58,9 @@ pub struct Requests {
     pub resume: Option<String>,
 }
 
+/// The most stages of a policy. The CRD has the same limit.
+pub const MOST_STAGES: usize = 32;
+
 /// spec without the targets. Values that the object leaves out have their defaults.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {

@@ -2,11 +2,11 @@
 
 use std::{
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap},
+    collections::{BTreeMap, BinaryHeap},
 };
 
 use crate::{
-    core::{selector::Selector, snapshot::IntOrString},
+    core::snapshot::IntOrString,
     rollout::{
         nodes::NodeFacts,
         policy::{Policy, Spec, Stage},
@@ -51,9 +51,9 @@ impl<'a> Waves<'a> {
     pub(crate) fn of(policy: &Policy, spec: &'a Spec, nodes: &[NodeFacts<'a>]) -> Self {
         let mut left: Vec<usize> = (0..nodes.len()).collect();
         let (mut waves, mut excessive) = (Vec::new(), None);
-        let classes = Classes::of(spec, nodes);
         for (position, stage) in spec.stages.iter().enumerate() {
-            let is_selected = |index: &usize| classes.is_selected(*index, position);
+            let is_selected =
+                |index: &usize| stage.selector.is_none() || nodes[*index].selected.has(position);
             let (mut chosen, others): (Vec<_>, Vec<_>) = left.into_iter().partition(is_selected);
             left = others;
             if let Some(replicas) = &stage.replicas {
@@ -105,47 +105,6 @@ impl<'a> Waves<'a> {
             withheld,
             excessive,
         }
-    }
-}
-
-/// Which stages select which nodes. Nodes whose labels have the same values for the keys that stages name are of one class, so that
-/// selectors look at few nodes.
-struct Classes {
-    /// The class of each node.
-    of: Vec<usize>,
-    /// For each class, whether each stage selects it.
-    selected: Vec<Vec<bool>>,
-}
-
-impl Classes {
-    fn of(spec: &Spec, nodes: &[NodeFacts<'_>]) -> Self {
-        let selectors = spec.stages.iter().filter_map(|stage| stage.selector.as_ref());
-        let keys: BTreeSet<&str> = selectors.flat_map(Selector::keys).collect();
-        let mut known: HashMap<Vec<Option<&str>>, usize> = HashMap::new();
-        let mut classes = Self {
-            of: Vec::with_capacity(nodes.len()),
-            selected: Vec::new(),
-        };
-        let mut values = Vec::with_capacity(keys.len());
-        for node in nodes {
-            values.clear();
-            values.extend(keys.iter().map(|key| node.labels.get(key)));
-            let class = known.get(&values).copied().unwrap_or_else(|| {
-                let of_stage = |stage: &Stage| {
-                    let selector = stage.selector.as_ref();
-                    selector.is_none_or(|selector| selector.selects(node.labels))
-                };
-                classes.selected.push(spec.stages.iter().map(of_stage).collect());
-                known.insert(values.clone(), classes.selected.len() - 1);
-                classes.selected.len() - 1
-            });
-            classes.of.push(class);
-        }
-        classes
-    }
-
-    fn is_selected(&self, node: usize, stage: usize) -> bool {
-        self.selected[self.of[node]][stage]
     }
 }
 

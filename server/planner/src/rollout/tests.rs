@@ -14,6 +14,7 @@ use super::{
         Disruption, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage, Targets,
         Unadmitted,
     },
+    selection::Stages,
     status::{PolicyStatus, RevisionRef, StageState, State},
     window::Window,
 };
@@ -158,6 +159,7 @@ impl World {
     /// Decides, and writes the status.
     fn decide(&mut self) -> &Decision {
         let update = self.update;
+        let spec = self.policy.spec.clone().expect("a spec");
         let facts = |(entry, node): (usize, &FakeNode)| {
             let pod = UpdatePod {
                 name: "pod",
@@ -178,6 +180,7 @@ impl World {
             .map(|(node, pod, entry)| NodeFacts {
                 name: &node.name,
                 labels: &node.labels,
+                selected: Stages::of(&spec).select(&node.labels),
                 readiness: node
                     .not_ready_since
                     .map_or(Readiness::Ready, |since| Readiness::NotReady(Some(since))),
@@ -212,7 +215,6 @@ impl World {
                 .collect(),
             beside: false,
         };
-        let spec = self.policy.spec.clone().expect("a spec");
         let recorded = Recorded::of(&self.policy, &spec, &target);
         let decision = decide(&self.policy, &recorded, &observed);
         self.policy.status.targets = vec![decision.status.clone()];

@@ -28,8 +28,7 @@ use super::super::{
 const API_VERSION: &str = "nodewise.dev/v1alpha1";
 /// The most bytes of an object.
 const MOST_BYTES: usize = 1 << 20;
-/// The most stages of a policy, and checks of a stage. The CRD has the same limits.
-const MOST_STAGES: usize = 32;
+/// The most checks of a stage, and windows. The CRD has the same limits.
 const MOST_CHECKS: usize = 10;
 const MOST_WINDOWS: usize = 32;
 
