@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use nodewise_api as api;
 use nodewise_planner::{
     rollout::{
-        Disruption, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage, Targets,
-        Unadmitted, Window,
+        Disruption, InMaintenance, MOST_STAGES, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec,
+        Stage, Targets, Unadmitted, Window,
         analysis::{Check, Condition, When},
         measurement::Provider,
         status::PolicyStatus,
