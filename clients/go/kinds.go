@@ -53,7 +53,7 @@ var kinds = map[Kind]*kind{
 			daemonSet := convert.ServedDaemonSet(workload.JSON)
 			for _, policy := range store.Policies(workload) {
 				sent := convert.ServedRolloutPolicy(policy.JSON)
-				sent.DeletedTargetUids = store.DeletedTargets(workload.Kind, policy)
+				sent.FormerTargetUids = store.FormerTargets(workload.Kind, policy)
 				daemonSet.RolloutPolicies = append(daemonSet.RolloutPolicies, sent)
 			}
 			return &nodewisev1.Workload{Kind: &nodewisev1.Workload_DaemonSet{DaemonSet: daemonSet}}, 0

@@ -44,7 +44,7 @@ impl Kind for DaemonSets {
         let policies = store.policies(workload).into_iter();
         let policies = policies.map(|policy| v1::RolloutPolicy {
             object: policy.object.clone(),
-            deleted_target_uids: store.deleted_targets(DAEMON_SET, &policy),
+            former_target_uids: store.former_targets(DAEMON_SET, &policy),
         });
         v1::workload::Kind::DaemonSet(v1::DaemonSet {
             object: workload.object.clone(),

@@ -885,11 +885,11 @@ type RolloutPolicy struct {
 	// The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
 	// policy then holds the rollouts of its targets, and its status says why.
 	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
-	// The uids of entries of `status.targets` whose DaemonSet does not exist any more. The next status of the policy leaves them out. At
-	// most 1,000.
-	DeletedTargetUids []string `protobuf:"bytes,2,rep,name=deleted_target_uids,json=deletedTargetUids,proto3" json:"deleted_target_uids,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The uids of entries of `status.targets` whose DaemonSet does not exist any more, or that the policy does not target any more. The next
+	// status of the policy leaves them out. At most 1,000.
+	FormerTargetUids []string `protobuf:"bytes,2,rep,name=former_target_uids,json=formerTargetUids,proto3" json:"former_target_uids,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *RolloutPolicy) Reset() {
@@ -929,9 +929,9 @@ func (x *RolloutPolicy) GetObject() []byte {
 	return nil
 }
 
-func (x *RolloutPolicy) GetDeletedTargetUids() []string {
+func (x *RolloutPolicy) GetFormerTargetUids() []string {
 	if x != nil {
-		return x.DeletedTargetUids
+		return x.FormerTargetUids
 	}
 	return nil
 }
@@ -2957,10 +2957,10 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x06object\x18\x01 \x01(\fR\x06object\x12E\n" +
 	"\x10rollout_policies\x18\x02 \x03(\v2\x1a.nodewise.v1.RolloutPolicyR\x0frolloutPolicies\x12<\n" +
 	"\fmeasurements\x18\x03 \x03(\v2\x18.nodewise.v1.MeasurementR\fmeasurements\x12%\n" +
-	"\x0eanalysis_hosts\x18\x04 \x03(\tR\ranalysisHosts\"W\n" +
+	"\x0eanalysis_hosts\x18\x04 \x03(\tR\ranalysisHosts\"U\n" +
 	"\rRolloutPolicy\x12\x16\n" +
-	"\x06object\x18\x01 \x01(\fR\x06object\x12.\n" +
-	"\x13deleted_target_uids\x18\x02 \x03(\tR\x11deletedTargetUids\"\x97\x01\n" +
+	"\x06object\x18\x01 \x01(\fR\x06object\x12,\n" +
+	"\x12former_target_uids\x18\x02 \x03(\tR\x10formerTargetUids\"\x97\x01\n" +
 	"\rMeasurementId\x12\x1d\n" +
 	"\n" +
 	"policy_uid\x18\x01 \x01(\tR\tpolicyUid\x12#\n" +

@@ -127,7 +127,7 @@ def test_entries_of_a_status_whose_workload_is_gone_are_told(
     of = (with_policies(RolloutPolicy.read(served)).store, daemon_set(), v1.ReconcileState(), LiveObjects())
     taken = snapshot.take(*of, now=Timestamp(), known=lambda _: False).snapshot
     (one,) = taken.workload.daemon_set.rollout_policies
-    assert list(one.deleted_target_uids) == deleted
+    assert list(one.former_target_uids) == deleted
 
 
 # For programs without caches.

@@ -98,10 +98,10 @@ pub struct RolloutPolicy {
     /// policy then holds the rollouts of its targets, and its status says why.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
-    /// The uids of entries of `status.targets` whose DaemonSet does not exist any more. The next status of the policy leaves them out. At
-    /// most 1,000.
+    /// The uids of entries of `status.targets` whose DaemonSet does not exist any more, or that the policy does not target any more. The next
+    /// status of the policy leaves them out. At most 1,000.
     #[prost(string, repeated, tag = "2")]
-    pub deleted_target_uids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    pub former_target_uids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
 /// MeasurementId says which measurement of which check.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

@@ -16258,7 +16258,7 @@ impl serde::Serialize for RolloutPolicy {
         if !self.object.is_empty() {
             len += 1;
         }
-        if !self.deleted_target_uids.is_empty() {
+        if !self.former_target_uids.is_empty() {
             len += 1;
         }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.RolloutPolicy", len)?;
@@ -16267,8 +16267,8 @@ impl serde::Serialize for RolloutPolicy {
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("object", pbjson::private::base64::encode(&self.object).as_str())?;
         }
-        if !self.deleted_target_uids.is_empty() {
-            struct_ser.serialize_field("deletedTargetUids", &self.deleted_target_uids)?;
+        if !self.former_target_uids.is_empty() {
+            struct_ser.serialize_field("formerTargetUids", &self.former_target_uids)?;
         }
         struct_ser.end()
     }
@@ -16281,14 +16281,14 @@ impl<'de> serde::Deserialize<'de> for RolloutPolicy {
     {
         const FIELDS: &[&str] = &[
             "object",
-            "deleted_target_uids",
-            "deletedTargetUids",
+            "former_target_uids",
+            "formerTargetUids",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Object,
-            DeletedTargetUids,
+            FormerTargetUids,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -16311,7 +16311,7 @@ impl<'de> serde::Deserialize<'de> for RolloutPolicy {
                     {
                         match value {
                             "object" => Ok(GeneratedField::Object),
-                            "deletedTargetUids" | "deleted_target_uids" => Ok(GeneratedField::DeletedTargetUids),
+                            "formerTargetUids" | "former_target_uids" => Ok(GeneratedField::FormerTargetUids),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -16332,7 +16332,7 @@ impl<'de> serde::Deserialize<'de> for RolloutPolicy {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut object__ = None;
-                let mut deleted_target_uids__ = None;
+                let mut former_target_uids__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Object => {
@@ -16343,17 +16343,17 @@ impl<'de> serde::Deserialize<'de> for RolloutPolicy {
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
                         }
-                        GeneratedField::DeletedTargetUids => {
-                            if deleted_target_uids__.is_some() {
-                                return Err(serde::de::Error::duplicate_field("deletedTargetUids"));
+                        GeneratedField::FormerTargetUids => {
+                            if former_target_uids__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("formerTargetUids"));
                             }
-                            deleted_target_uids__ = Some(map_.next_value()?);
+                            former_target_uids__ = Some(map_.next_value()?);
                         }
                     }
                 }
                 Ok(RolloutPolicy {
                     object: object__.unwrap_or_default(),
-                    deleted_target_uids: deleted_target_uids__.unwrap_or_default(),
+                    former_target_uids: former_target_uids__.unwrap_or_default(),
                 })
             }
         }

@@ -53,6 +53,7 @@ fn plan(cluster: &Cluster, policy: Option<&RolloutPolicy>) -> v1::Plan {
     };
     let sent = policy.map(|policy| v1::RolloutPolicy {
         object: policy.object.clone(),
+        ..v1::RolloutPolicy::default()
     });
     daemon_set.rollout_policies.extend(sent);
     ask(&engine(), &request)

@@ -22,8 +22,8 @@ const (
 	// maxPolicyBytes is how many bytes the policies of a snapshot after the first may have. Whoever may create policies in a namespace may create
 	// many.
 	maxPolicyBytes = 8 << 20
-	// maxDeletedTargets is how many entries of a policy's status are sent as deleted at most.
-	maxDeletedTargets = 1000
+	// maxFormerTargets is how many entries of a policy's status are sent as deleted at most.
+	maxFormerTargets = 1000
 )
 
 // Policy is a RolloutPolicy of nodewise.dev/v1alpha1. The executor reads only which workloads the policy may target, and which labels of nodes its
@@ -221,12 +221,12 @@ func (s *Store) HasPolicy(workload *Workload) bool {
 	return false
 }
 
-// DeletedTargets returns the uids of workloads of a kind in the status of a policy that do not exist any more.
-func (s *Store) DeletedTargets(kind *Kind, policy *Policy) []string {
+// FormerTargets returns the uids of workloads of a kind in the status of a policy that do not exist any more.
+func (s *Store) FormerTargets(kind *Kind, policy *Policy) []string {
 	var deleted []string
 	for _, recorded := range policy.recorded {
 		key := types.NamespacedName{Namespace: policy.Key.Namespace, Name: recorded.name}
-		if workload := s.Workload(kind, key); (workload == nil || workload.UID != recorded.uid) && len(deleted) < maxDeletedTargets {
+		if workload := s.Workload(kind, key); (workload == nil || workload.UID != recorded.uid) && len(deleted) < maxFormerTargets {
 			deleted = append(deleted, string(recorded.uid))
 		}
 	}

@@ -163,7 +163,7 @@ func TestEntriesOfAStatusWhoseWorkloadIsGoneAreTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := store.DeletedTargets(DaemonSet, NewPolicy(object)); !slices.Equal(got, want) {
+		if got := store.FormerTargets(DaemonSet, NewPolicy(object)); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", targets, got, want)
 		}
 	}

@@ -15,7 +15,7 @@ pub(crate) use bounded::bound;
 /// Most policies of a snapshot. Only the first of them counts for a workload; the others are told so.
 const MOST_SENT: usize = 100;
 /// Most entries of a policy's status that are sent as deleted.
-const MOST_DELETED_SENT: usize = 1_000;
+const MOST_FORMER_SENT: usize = 1_000;
 /// Most bytes of the policies of a snapshot after the first. Anyone who may create policies in a namespace may create many.
 const MOST_BYTES: usize = 8 << 20;
 
@@ -59,7 +59,7 @@ impl Store {
 
     /// The uids of workloads of a kind in the status of a policy that do not exist any more.
     #[must_use]
-    pub fn deleted_targets(&self, kind: &'static str, policy: &RolloutPolicy) -> Vec<String> {
+    pub fn former_targets(&self, kind: &'static str, policy: &RolloutPolicy) -> Vec<String> {
         let is_deleted = |(name, uid): &&(String, String)| {
             let key = Key::new(kind, &policy.namespace, name);
             self.workloads
@@ -69,7 +69,7 @@ impl Store {
         let deleted = policy.recorded.iter().filter(is_deleted);
         deleted
             .map(|(_, uid)| uid.clone())
-            .take(MOST_DELETED_SENT)
+            .take(MOST_FORMER_SENT)
             .collect()
     }
 
@@ -211,7 +211,7 @@ mod tests {
         ] {
             let object = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "a"}, "status": status});
             let policy = RolloutPolicy::from_json(&object).expect("a policy");
-            let deleted = store([]).deleted_targets(DAEMON_SETS.kind, &policy);
+            let deleted = store([]).former_targets(DAEMON_SETS.kind, &policy);
             assert_eq!(deleted, expected, "{status}");
         }
     }

@@ -34,7 +34,7 @@ use crate::{limits::Limits, refusal::Refusal};
 /// The most policies, measurements and hosts of a request.
 const MOST_POLICIES: usize = 100;
 /// The most entries of a policy's status that may be of deleted DaemonSets.
-const MOST_DELETED_TARGETS: usize = 1_000;
+const MOST_FORMER_TARGETS: usize = 1_000;
 const MOST_MEASUREMENTS: usize = 1_000;
 const MOST_HOSTS: usize = 100;
 
@@ -109,9 +109,9 @@ pub(super) fn read(
     for (index, policy) in message.rollout_policies.iter().enumerate() {
         let at = at_policies.index(index);
         Context::bound(
-            &at.field("deleted_target_uids"),
-            policy.deleted_target_uids.len(),
-            MOST_DELETED_TARGETS,
+            &at.field("former_target_uids"),
+            policy.former_target_uids.len(),
+            MOST_FORMER_TARGETS,
         )?;
     }
     Ok(daemon_set(message, parent, &mut context.problems))

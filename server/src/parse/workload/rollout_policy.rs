@@ -88,7 +88,7 @@ pub(super) fn read(
         requests: requests(&meta.annotations.unwrap_or_default()),
         targets: only.and_then(|only| targets(only).ok()),
         spec,
-        status: status(object.status, &message.deleted_target_uids),
+        status: status(object.status, &message.former_target_uids),
     })
 }
 
@@ -424,7 +424,7 @@ mod tests {
     fn read_object(object: &Value) -> Option<Policy> {
         let message = v1::RolloutPolicy {
             object: object.to_string().into(),
-            deleted_target_uids: vec!["deleted".to_owned()],
+            former_target_uids: vec!["deleted".to_owned()],
         };
         let hosts = ["prometheus:9090".to_owned(), "hooks".to_owned()];
         let mut problems = Problems::default();

@@ -38,7 +38,7 @@ from .related import related_pods
 from .workloads import Workloads
 
 _log = tracing.logger("nodewise.store")
-_MAX_DELETED_TARGETS = 1_000
+_MAX_FORMER_TARGETS = 1_000
 """Most entries of a policy's status that are sent as deleted."""
 
 
@@ -271,14 +271,14 @@ class Store:
         """Whether a workload has a RolloutPolicy, or may have one."""
         return any(True for _ in self._policies.may_target(workload))
 
-    def deleted_targets(self, kind: Kind, policy: RolloutPolicy) -> list[str]:
+    def former_targets(self, kind: Kind, policy: RolloutPolicy) -> list[str]:
         """The uids of workloads of a kind in the status of a RolloutPolicy that do not exist any more."""
 
         def is_deleted(name: str, uid: str) -> bool:
             found = self._workloads.get(Key(policy.namespace, name, kind.name))
             return found is None or found.uid != uid
 
-        return [uid for name, uid in policy.recorded if is_deleted(name, uid)][:_MAX_DELETED_TARGETS]
+        return [uid for name, uid in policy.recorded if is_deleted(name, uid)][:_MAX_FORMER_TARGETS]
 
     def targets(self, kind: Kind, policy: RolloutPolicy) -> Iterator[Workload]:
         """The workloads of a kind that a RolloutPolicy targets, or may target, ordered by name."""

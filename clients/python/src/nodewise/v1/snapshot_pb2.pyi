@@ -508,24 +508,24 @@ class RolloutPolicy(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     OBJECT_FIELD_NUMBER: builtins.int
-    DELETED_TARGET_UIDS_FIELD_NUMBER: builtins.int
+    FORMER_TARGET_UIDS_FIELD_NUMBER: builtins.int
     object: builtins.bytes
     """The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
     policy then holds the rollouts of its targets, and its status says why.
     """
     @property
-    def deleted_target_uids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """The uids of entries of `status.targets` whose DaemonSet does not exist any more. The next status of the policy leaves them out. At
-        most 1,000.
+    def former_target_uids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The uids of entries of `status.targets` whose DaemonSet does not exist any more, or that the policy does not target any more. The next
+        status of the policy leaves them out. At most 1,000.
         """
 
     def __init__(
         self,
         *,
         object: builtins.bytes = ...,
-        deleted_target_uids: collections.abc.Iterable[builtins.str] | None = ...,
+        former_target_uids: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["deleted_target_uids", b"deleted_target_uids", "object", b"object"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["former_target_uids", b"former_target_uids", "object", b"object"]) -> None: ...
 
 global___RolloutPolicy = RolloutPolicy
 
