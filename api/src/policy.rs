@@ -33,7 +33,7 @@ pub struct RolloutPolicySpec {
     /// oldest one counts; the others have the condition Accepted=False with the reason Conflict.
     pub targets: Targets,
     /// Whether the rollout is paused. While it is, no pod that runs is replaced. Pods that are missing are created,
-    /// from the revision that the node had. Default: false.
+    /// from the stable revision where the new one is not admitted yet. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
     /// The nodes that stay on the stable revision: a number such as 5, or a percentage of the eligible nodes such

@@ -113,6 +113,10 @@ pub struct TargetStatus {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 128))]
     pub digest: String,
+    /// What the policy asks for that is not possible beside the controller that creates the pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8), inner(length(max = 64)))]
+    pub limited: Vec<String>,
     /// When the rollout of the update revision began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,

@@ -359,7 +359,6 @@ fn node(index: usize) -> Node {
         unschedulable: index.is_multiple_of(100),
         ready: Some(true),
         ready_since: None,
-        created: None,
         in_maintenance: false,
     }
 }

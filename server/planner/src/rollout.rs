@@ -10,6 +10,7 @@ pub mod analysis;
 pub(crate) mod decide;
 pub(crate) mod decision;
 pub(crate) mod governing;
+mod hold;
 pub(crate) mod nodes;
 pub mod policy;
 mod requests;

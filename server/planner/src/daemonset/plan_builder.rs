@@ -31,6 +31,9 @@ use crate::{
     },
 };
 
+/// How long it is the turn of one revision, if pods of two are to be created.
+const TURN_SECONDS: i64 = 8;
+
 /// Builds one plan.
 pub(crate) struct PlanBuilder<'d, 'a> {
     snapshot: &'a Snapshot<DaemonSet>,
@@ -435,6 +438,18 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             let at = self.phases.iter().position(|other| other.kind > phase.kind);
             self.phases.insert(at.unwrap_or(self.phases.len()), phase);
         }
+        if !writes.conflicts.is_empty() {
+            // Whoever may write a policy that does not count can make its write fail. Nothing else depends on it.
+            let phase = Phase {
+                ignores_failure: true,
+                ..Phase::new(
+                    PhaseKind::RolloutPolicies,
+                    batches::one_by_one(writes.conflicts).collect(),
+                )
+            };
+            let at = self.phases.iter().position(|other| other.kind > phase.kind);
+            self.phases.insert(at.unwrap_or(self.phases.len()), phase);
+        }
         if !writes.measurements.is_empty() {
             self.phases.push(Phase {
                 ignores_failure: true,
@@ -465,7 +480,14 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         };
         let is_stable = |create: &Create| governed.creates_stable(create.entry);
         let of_stable = changes.creates.iter().filter(|create| is_stable(create)).count();
-        let Some(at_stable) = (of_stable > 0)
+        let of_both = of_stable > 0 && of_stable < changes.creates.len();
+        // If both are needed, they take turns. So a template that the apiserver refuses keeps no pod of the other one away.
+        let is_turn_of_stable = !of_both || self.snapshot.now.as_second() / TURN_SECONDS % 2 == 0;
+        if of_both {
+            self.timers
+                .at_once("pods of another revision are to be created as well");
+        }
+        let Some(at_stable) = (of_stable > 0 && is_turn_of_stable)
             .then(|| policy::at_revision(ds, resolution, stable))
             .flatten()
         else {
@@ -473,10 +495,6 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             changes.creates.retain(|create| !is_stable(create));
             return current;
         };
-        if of_stable < changes.creates.len() {
-            self.timers
-                .at_once("pods of another revision are to be created as well");
-        }
         changes.creates.retain(is_stable);
         Creation {
             hash: stable,

@@ -45,10 +45,7 @@ impl<'a> Preparation<'a> {
     pub(crate) fn of(snapshot: &'a Snapshot<DaemonSet>, resolution: &Resolution<'a>) -> Option<Self> {
         let ds = &snapshot.workload;
         let policies = Policies::of(&ds.rollout.policies, &ds.name, &ds.rollout.labels);
-        let mut governing = policies.governing?;
-        if write::is_full(governing.policy, (&ds.name, &ds.uid)) {
-            governing.spec = Err(write::FULL);
-        }
+        let governing = policies.governing?;
         let revision = |hash: Cow<'_, str>, number| RevisionRef {
             hash: hash.into_owned(),
             number,
@@ -112,12 +109,18 @@ impl<'a> Preparation<'a> {
     pub(crate) fn decide(self, snapshot: &'a Snapshot<DaemonSet>, view: &ClusterView<'a>) -> Governed<'a> {
         let recorded = Recorded::of(self.governing.policy, &self.spec, &self.target);
         let observed = observe(snapshot, view, &recorded);
-        let decision = match self.governing.spec {
-            Ok(_) => decide::decide(self.governing.policy, &recorded, &observed),
+        let policy = self.governing.policy;
+        let mut decision = match self.governing.spec {
+            Ok(_) => decide::decide(policy, &recorded, &observed),
             Err(why) => decide::unusable(&recorded, &observed, why),
         };
+        let is_unrecorded = write::is_full(policy, &decision.status);
+        if is_unrecorded {
+            decision = decide::unusable(&recorded, &observed, write::FULL);
+        }
         Governed {
-            policy: self.governing.policy,
+            policy,
+            is_unrecorded,
             conflicting: self.policies.conflicting,
             limited: limited(&self.spec, &self.target),
             goal: self.goal,
@@ -132,6 +135,8 @@ impl<'a> Preparation<'a> {
 pub(crate) struct Governed<'a> {
     /// The policy that counts.
     pub(crate) policy: &'a Policy,
+    /// Whether its status has no place for the workload.
+    pub(crate) is_unrecorded: bool,
     /// Others that target the DaemonSet.
     pub(crate) conflicting: Vec<&'a Policy>,
     /// What the policy asks for that this mode cannot do.
@@ -307,7 +312,6 @@ fn observe<'a>(
                     name: &pod.pod.name,
                     created: pod.pod.created,
                     available: pod.available,
-                    ready: pod.pod.ready,
                     ready_since: pod.pod.ready_since,
                     restarts: pod.pod.restarts,
                 }));

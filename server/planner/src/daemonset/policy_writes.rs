@@ -22,8 +22,10 @@ use crate::{
 /// The writes of one plan.
 #[derive(Debug, Default)]
 pub(crate) struct PolicyWrites {
-    /// Statuses of policies.
+    /// The status of the policy that counts.
     pub(crate) statuses: Vec<Action>,
+    /// Statuses of the policies that do not count.
+    pub(crate) conflicts: Vec<Action>,
     /// Measurements.
     pub(crate) measurements: Vec<Action>,
     /// Events that no status goes with.
@@ -52,39 +54,40 @@ pub(crate) fn of(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -
         ..PolicyWrites::default()
     };
     let decided = &governed.decision.status;
-    if write::is_full(governed.policy, (&decided.name, &decided.uid)) {
+    if governed.is_unrecorded {
         let is_idle = counts.status.updated_number_scheduled == counts.status.desired_number_scheduled;
         writes.events.extend((!is_idle).then(|| held(governed.policy)));
     } else {
         let target = target(governed, counts, now);
         let events = &governed.decision.events;
-        let status = write::status(governed.policy, &governed.limited, target, events, now);
-        writes.add(status);
+        let status = write::status(governed.policy, target, events, now);
+        let status = writes.written(status);
+        writes.statuses.extend(status);
     }
     for other in &governed.conflicting {
         let conflict = format!(
             "RolloutPolicy {} targets {} as well, and is older or comes before it by name",
             governed.policy.name, decided.name
         );
-        writes.add(write::conflict(
-            other,
-            (&decided.name, &decided.uid),
-            conflict,
-            now,
-        ));
+        let conflict = write::conflict(other, (&decided.name, &decided.uid), conflict, now);
+        let conflict = writes.written(conflict);
+        writes.conflicts.extend(conflict);
     }
     writes.measurements = governed.decision.due.iter().map(measure).collect();
     writes
 }
 
 impl PolicyWrites {
-    fn add(&mut self, write: StatusWrite) {
+    /// The action of a write that is made now.
+    fn written(&mut self, write: StatusWrite) -> Option<Action> {
         match write {
-            StatusWrite::No => {}
-            StatusWrite::Later(delay) => self
-                .again
-                .push((delay, "the counts of a policy's status are written".to_owned())),
-            StatusWrite::Yes(action) => self.statuses.push(*action),
+            StatusWrite::No => None,
+            StatusWrite::Later(delay) => {
+                let what = "the counts of a policy's status are written".to_owned();
+                self.again.push((delay, what));
+                None
+            }
+            StatusWrite::Yes(action) => Some(*action),
         }
     }
 }
@@ -97,6 +100,7 @@ fn target(governed: &Governed<'_>, counts: &Counts<'_>, now: Timestamp) -> Targe
     target.updated = number(counts.status.updated_number_scheduled);
     target.available = number(counts.status.number_available);
     target.max_unavailable = u32::try_from(counts.max_unavailable.max(0)).unwrap_or(u32::MAX);
+    target.limited = governed.limited.iter().map(|field| (*field).to_owned()).collect();
     target.last_update_time = Some(now);
     if counts.begun > 0 && governed.decision.pace_left.is_some() {
         target.note_begun(counts.begun, now);
@@ -125,9 +129,6 @@ fn held(policy: &Policy) -> Action {
 
 /// The write for a DaemonSet whose own controller rolls it out: beside it, the policy has no say (L-38). What the status knows stays.
 pub(crate) fn has_no_say(policy: &Policy, ds: &DaemonSet, now: Timestamp) -> StatusWrite {
-    if write::is_full(policy, (&ds.name, &ds.uid)) {
-        return StatusWrite::No;
-    }
     let known = policy.status.target(&ds.name, &ds.uid).cloned();
     let target = TargetStatus {
         name: ds.name.clone(),
@@ -139,7 +140,10 @@ pub(crate) fn has_no_say(policy: &Policy, ds: &DaemonSet, now: Timestamp) -> Sta
         last_update_time: Some(now),
         ..known.unwrap_or_default()
     };
-    write::status(policy, &[], target, &[], now)
+    if write::is_full(policy, &target) {
+        return StatusWrite::No;
+    }
+    write::status(policy, target, &[], now)
 }
 
 fn measure(request: &MeasurementRequest) -> Action {

@@ -2,24 +2,21 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::{
     core::plan::EventType,
     rollout::{
-        decision::{Admitted, Decision, NodeDecision, Observed, RolloutEvent, count, outside},
+        decision::{Admitted, Decision, NodeDecision, Observed, RolloutEvent, count},
+        hold::{self, MOST_NAMED, nodes_in_words},
         nodes::{Health, NodeFacts},
         policy::{Disruption, InMaintenance, OnFailure, Policy, Spec, Unadmitted},
         requests::digest,
         stage::{self, Gate},
-        stages::{MOST_WAVES, Waves, scaled},
-        status::{Begun, Rejection, Resumed, RevisionRef, State, TargetStatus},
-        window,
+        stages::{MOST_WAVES, MOST_WAVES_IN_ALL, Waves, scaled},
+        status::{Rejection, Resumed, RevisionRef, State, TargetStatus},
     },
 };
-
-/// Most nodes that a message names.
-const MOST_NAMED: usize = 3;
 
 /// What a rollout works towards.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,19 +114,24 @@ pub(crate) fn decide(policy: &Policy, recorded: &Recorded<'_>, observed: &Observ
         evicts: spec.disruption == Disruption::Evict,
         keeps_stable: spec.unadmitted == Unadmitted::Stable && !target.beside,
         order: Some(spec.order),
-        pace_left: pace_left(spec, &mut status, observed.now),
+        pace_left: hold::pace_left(spec, &mut status, observed.now),
         ..Decision::default()
     };
     decision
         .again
-        .extend(pace_timer(spec, &status, decision.pace_left, observed.now));
+        .extend(hold::pace_timer(spec, &status, decision.pace_left, observed.now));
     if stable.hash == target.update.hash {
         settled(spec, &mut status, &mut decision, observed);
-    } else if let Some(rejection) = recorded.rejection()
-        && !resumes(policy, &mut status, rejection, observed.now)
-    {
-        request_way_back(policy, &mut status, &mut decision);
-        rejected(recorded, rejection, &mut status, &mut decision, observed);
+    } else if let Some(rejection) = recorded.rejection() {
+        if resumes(policy, &mut status, rejection, observed.now) {
+            // This plan only records that; the next one acts by it.
+            status.state = State::Progressing;
+            status.message = format!("a person lets revision {} go on", rejection.number);
+            decision.again.push((Duration::ZERO, status.message.clone()));
+        } else {
+            request_way_back(policy, &mut status, &mut decision);
+            rejected(recorded, rejection, &mut status, &mut decision, observed);
+        }
     } else {
         Progress {
             policy,
@@ -237,9 +239,13 @@ fn settled(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, obse
     };
     status.message = match others {
         0 => format!("revision {} is on every node that should have it", number(status)),
-        others => format!("{others} nodes go back to revision {}", number(status)),
+        others => format!(
+            "{} lack revision {}, and get it",
+            nodes_in_words(others),
+            number(status)
+        ),
     };
-    hold(spec, status, decision, observed);
+    hold::hold(spec, status, decision, observed);
 }
 
 fn number(status: &TargetStatus) -> i64 {
@@ -259,13 +265,16 @@ fn rejected(
 ) {
     decision.admitted = Admitted::None;
     status.pending_approval = None;
-    let left = observed.nodes.iter().filter(|node| node.is_updated()).count();
-    // Of a rollback: also those that have no pod yet.
-    let is_back = |node: &NodeFacts<'_>| !node.is_updated() && node.has_other_pod;
-    let all_back = observed
-        .nodes
-        .iter()
-        .all(|node| is_back(node) || node.is_exempt(recorded.spec));
+    let waited_for = || {
+        let nodes = observed.nodes.iter();
+        nodes.filter(|node| !node.is_exempt(recorded.spec))
+    };
+    let left = waited_for().filter(|node| node.is_updated()).count();
+    // A node that is without a pod has to get one before it is back; after the rollback any node may lose its pod.
+    let was_back = recorded
+        .status
+        .is_some_and(|status| status.state == State::RolledBack);
+    let all_back = was_back || waited_for().all(|node| node.has_other_pod);
     let why = &rejection.message;
     let revision = rejection.number;
     match recorded.goal() {
@@ -285,6 +294,7 @@ fn rejected(
             status.message = format!("revision {revision} is rejected; {stays} ({have} with it): {why}");
         }
         Goal::Back(stable) => {
+            exempt_nodes(recorded.spec, decision, observed, status.disrupted_since);
             // Outside of windows too, and at any pace; only a pause stops it.
             decision.replaces = !recorded.spec.paused;
             decision.pace_left = None;
@@ -369,13 +379,23 @@ struct Progress<'p, 'a> {
 impl Progress<'_, '_> {
     fn run(mut self) {
         let nodes = &self.observed.nodes;
+        let needs_approval = |name: &str| {
+            self.spec
+                .stages
+                .iter()
+                .any(|stage| stage.name == name && stage.needs_approval)
+        };
+        self.status
+            .pending_approval
+            .take_if(|pending| !needs_approval(&pending.stage));
         let waves = Waves::of(self.policy, self.spec, nodes);
         let last = std::mem::take(&mut self.status.stages);
         if let Some((stage, label, values)) = waves.excessive {
             self.status.stages = last;
             self.status.state = State::Invalid;
             self.status.message = format!(
-                "stage {stage}: nodes have {values} values of the label {label} of groupBy, and at most {MOST_WAVES} are allowed, \
+                "stage {stage}: nodes have {values} values of the label {label} of groupBy; at most {MOST_WAVES} are allowed, and \
+                 {MOST_WAVES_IN_ALL} of all stages, \
                  so nothing is updated; group by a label with fewer values"
             );
             return;
@@ -384,7 +404,8 @@ impl Progress<'_, '_> {
             .iter()
             .map(|node| node.health(self.spec, self.status.resumed.as_ref(), self.observed.now))
             .collect();
-        let held = self.is_held(nodes);
+        let exempt = nodes.iter().filter(|node| node.is_exempt(self.spec)).count();
+        let held = hold::too_many(self.spec, exempt, self.observed).is_some();
         let stage = stage::Context {
             policy: self.policy,
             spec: self.spec,
@@ -420,12 +441,6 @@ impl Progress<'_, '_> {
         }
         self.decision.admitted = Admitted::Some(admitted);
         self.conclude(gate, &health);
-    }
-
-    /// Whether too many nodes are exempt (L-22).
-    fn is_held(&self, nodes: &[NodeFacts<'_>]) -> bool {
-        let exempt = nodes.iter().filter(|node| node.is_exempt(self.spec)).count();
-        exempt > scaled(&self.spec.max_exempt, self.observed.desired)
     }
 
     /// The state of the whole rollout, from that of its stages.
@@ -511,7 +526,7 @@ impl Progress<'_, '_> {
                 nodes_in_words(failed)
             );
         }
-        hold(self.spec, self.status, self.decision, self.observed);
+        hold::hold(self.spec, self.status, self.decision, self.observed);
     }
 
     /// Rejects the update revision. This plan only records that; the next one acts by it.
@@ -551,56 +566,6 @@ impl Progress<'_, '_> {
     }
 }
 
-/// Decides whether running pods may be replaced: not while the policy is paused (L-8), outside of windows (L-33) or with too many
-/// nodes that are not well (L-22).
-fn hold(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, observed: &Observed<'_>) {
-    let is_idle = matches!(status.state, State::Complete | State::Rejected);
-    let exempt = decision.nodes.iter().filter(|node| node.is_exempt).count();
-    let most = scaled(&spec.max_exempt, observed.desired);
-    let opens_in = window::opens_in(&spec.windows, observed.now);
-    if spec.paused {
-        decision.replaces = false;
-        if !is_idle {
-            status.state = State::Paused;
-            "the policy is paused".clone_into(&mut status.message);
-        }
-    } else if exempt > most {
-        decision.replaces = false;
-        if !is_idle {
-            status.state = State::TooManyNodesNotReady;
-            for node in observed.nodes.iter().filter(|node| node.is_exempt(spec)) {
-                status.block(node.name, node.why_exempt());
-            }
-            let first = status.blocking.iter().take(MOST_NAMED);
-            let named: Vec<_> = first.map(|node| node.node.as_str()).collect();
-            status.message = format!(
-                "{} not ready or in maintenance, and maxExempt is {most}: {}",
-                nodes_in_words(exempt),
-                named.join(", ")
-            );
-        }
-    } else if opens_in != Some(Duration::ZERO) {
-        decision.replaces = false;
-        if !is_idle && status.state == State::Progressing {
-            status.state = State::OutsideWindow;
-            status.message = outside(opens_in, observed.now);
-        }
-        if let Some(opens_in) = opens_in.filter(|_| !is_idle) {
-            decision.again.push((opens_in, "a window opens".to_owned()));
-        }
-    } else {
-        decision.replaces = true;
-    }
-}
-
-/// How many nodes, for people.
-fn nodes_in_words(count: usize) -> String {
-    match count {
-        1 => "1 node".to_owned(),
-        count => format!("{count} nodes"),
-    }
-}
-
 /// Notes which of the observed nodes are exempt. `disrupted` is since when rollouts may have deleted pods.
 fn exempt_nodes(spec: &Spec, decision: &mut Decision, observed: &Observed<'_>, disrupted: Option<Timestamp>) {
     for node in observed.nodes.iter().filter(|node| node.is_exempt(spec)) {
@@ -611,38 +576,6 @@ fn exempt_nodes(spec: &Spec, decision: &mut Decision, observed: &Observed<'_>, d
         };
         decision.nodes.set(node.entry, decided);
     }
-}
-
-/// How many further nodes may be begun now (L-18). Entries that are older than the interval are dropped.
-fn pace_left(spec: &Spec, status: &mut TargetStatus, now: Timestamp) -> Option<usize> {
-    let Some(pace) = spec.pace else {
-        status.pace.clear();
-        return None;
-    };
-    status.pace.retain(|begun| age(begun, now) < pace.interval);
-    let begun: usize = status.pace.iter().map(|begun| begun.nodes as usize).sum();
-    Some(pace.nodes.saturating_sub(begun))
-}
-
-/// When the pace lets further nodes begin, if it lets none now.
-fn pace_timer(
-    spec: &Spec,
-    status: &TargetStatus,
-    left: Option<usize>,
-    now: Timestamp,
-) -> Option<(Duration, String)> {
-    let pace = spec.pace.filter(|_| left == Some(0))?;
-    let oldest = status.pace.iter().map(|begun| age(begun, now)).max()?;
-    let left = pace.interval.saturating_sub(oldest);
-    Some((left, "the pace lets further nodes begin".to_owned()))
-}
-
-/// How long ago it was; a time in the future, after the clock was set back, is now.
-fn age(begun: &Begun, now: Timestamp) -> Duration {
-    let since = begun
-        .time
-        .map_or(SignedDuration::MAX, |time| now.duration_since(time));
-    since.max(SignedDuration::ZERO).unsigned_abs()
 }
 
 /// The Event about a change of the state of the whole rollout.

@@ -52,12 +52,24 @@ pub(crate) struct UpdatePod<'a> {
     pub(crate) created: Option<Timestamp>,
     /// Whether it has been ready for minReadySeconds.
     pub(crate) available: bool,
-    /// Whether it is ready.
-    pub(crate) ready: bool,
     /// When the Ready condition changed last.
     pub(crate) ready_since: Option<Timestamp>,
     /// The most restarts of a container.
     pub(crate) restarts: u32,
+}
+
+impl UpdatePod<'_> {
+    /// Since when the pod has not been available, for its deadline. `None` if nothing says that.
+    fn unavailable_since(&self, deadline: SignedDuration, now: Timestamp) -> Option<Timestamp> {
+        let created = self.created?;
+        // A pod that crashes is ready for a moment, again and again. Then the time counts from its creation, and not from the last
+        // change. One restart in a time as long as the deadline, such as that of its node, is no crash loop.
+        let crashes = deadline.saturating_mul(i32::try_from(self.restarts).unwrap_or(i32::MAX))
+            > now.duration_since(created);
+        // The time of another clock may be ahead, and must not put the deadline off.
+        let changed = self.ready_since.filter(|changed| !crashes && *changed <= now);
+        Some(changed.map_or(created, |changed| created.max(changed)))
+    }
 }
 
 /// Why a node has failed, or when it will have if nothing changes.
@@ -135,10 +147,9 @@ impl NodeFacts<'_> {
             return Health::Fine;
         };
         let resumed = resumed.and_then(|resumed| resumed.time);
-        let is_new =
-            |time: Option<Timestamp>| resumed.is_none_or(|resumed| time.is_none_or(|time| time > resumed));
+        let is_new = resumed.is_none_or(|resumed| pod.created.is_none_or(|created| created > resumed));
         if let Some(most) = spec.max_restarts.filter(|most| pod.restarts > *most)
-            && is_new(pod.created)
+            && is_new
         {
             let restarts = pod.restarts;
             return Health::Failed(format!(
@@ -149,31 +160,26 @@ impl NodeFacts<'_> {
         if pod.available {
             return Health::Fine;
         }
-        // A pod that restarts is ready for a moment, again and again. So the time counts from its creation.
-        let since = if pod.ready || pod.restarts > 0 {
-            pod.created
-        } else {
-            pod.created.max(pod.ready_since)
-        };
-        let Some(since) = since else {
+        let deadline = SignedDuration::try_from(spec.progress_deadline).unwrap_or(SignedDuration::MAX);
+        let Some(since) = pod.unavailable_since(deadline, now) else {
             return Health::Waits(spec.progress_deadline);
         };
-        let deadline = SignedDuration::try_from(spec.progress_deadline).unwrap_or(SignedDuration::MAX);
+        // A person who lets the revision go on gives every node one more deadline.
+        let since = resumed.map_or(since, |resumed| since.max(resumed));
         let left = deadline.saturating_sub(now.duration_since(since));
         if left > SignedDuration::ZERO {
             return Health::Waits(left.unsigned_abs());
         }
-        if is_new(since.saturating_add(deadline).ok()) {
-            let since = in_seconds(since);
-            Health::Failed(format!("pod {} has not been available since {since}", pod.name))
-        } else {
-            Health::Fine
-        }
+        let since = in_seconds(since);
+        Health::Failed(format!("pod {} has not been available since {since}", pod.name))
     }
 
     /// Since when the pod of the update revision has been available, if it is.
-    pub(crate) fn available_since(&self, min_ready: SignedDuration) -> Option<Timestamp> {
-        let since = self.update_pod.filter(|pod| pod.available)?.ready_since?;
+    pub(crate) fn available_since(&self, min_ready: SignedDuration, now: Timestamp) -> Option<Timestamp> {
+        let pod = self.update_pod.filter(|pod| pod.available)?;
+        // The clock of a node may be ahead. A time that is still to come would begin a soak anew in each plan.
+        let is_past = |time: &Timestamp| *time <= now;
+        let since = pod.ready_since.filter(is_past).or(pod.created.filter(is_past))?;
         since.saturating_add(min_ready).ok()
     }
 }

@@ -123,16 +123,27 @@ impl Context<'_, '_> {
 
     /// Adds what executors measured to the counts of the stage's checks.
     fn measure(&self, wave: &Wave<'_>, stage: &mut StageStatus) {
-        for check in wave.stage.iter().flat_map(|stage| &stage.checks) {
-            for measurement in self.observed.measurements {
-                let known = known(stage, &check.name);
-                if measurement.id == self.id(wave, check, known.measurements) {
-                    check.count(known, measurement);
-                }
+        let checks = || wave.stage.iter().flat_map(|stage| &stage.checks);
+        // A check that the policy does not have any more is forgotten, and one without a measurement is not worth an entry.
+        stage
+            .analysis
+            .retain(|known| known.measurements > 0 && checks().any(|check| check.name == known.name));
+        for check in checks() {
+            let number = stage.analysis.iter().find(|known| known.name == check.name);
+            let number = number.map_or(0, |known| known.measurements);
+            let is_next = |id: &MeasurementId| {
+                id.number == number
+                    && id.check == check.name
+                    && id.stage == wave.name
+                    && id.revision_hash == self.update.hash
+                    && id.policy_uid == self.policy.uid
+            };
+            // One of each check is asked for at a time.
+            let measured = self.observed.measurements.iter().find(|made| is_next(&made.id));
+            if let Some(measurement) = measured {
+                check.count(known(stage, &check.name), measurement);
             }
         }
-        // Checks without a measurement are not worth an entry.
-        stage.analysis.retain(|known| known.measurements > 0);
     }
 
     fn id(&self, wave: &Wave<'_>, check: &Check, number: u32) -> MeasurementId {
@@ -204,9 +215,18 @@ impl Context<'_, '_> {
         let mut nodes: Vec<&str> = nodes.map(|index| self.nodes[*index].name).collect();
         nodes.sort_unstable();
         let count = count(nodes.len());
+        // A person who lets a denied revision go on is asked anew: what was answered before does not count.
+        let resumed = status
+            .resumed
+            .as_ref()
+            .filter(|resumed| resumed.hash == self.update.hash);
+        let resumed = resumed
+            .and_then(|resumed| resumed.time)
+            .map(|time| time.to_string());
         let digest = digest(
             [self.policy.uid.as_str(), &self.update.hash, name]
                 .into_iter()
+                .chain(resumed.as_deref())
                 .chain(nodes),
         );
         let requests = &self.policy.requests;
@@ -294,7 +314,7 @@ impl Context<'_, '_> {
         }
         let now = self.observed.now;
         let since = waited_for()
-            .filter_map(|node| node.available_since(self.observed.min_ready))
+            .filter_map(|node| node.available_since(self.observed.min_ready, now))
             .max();
         // A clock that is ahead must not make the soak longer than it is from now.
         let since = since.max(stage.start_time).map_or(now, |since| since.min(now));

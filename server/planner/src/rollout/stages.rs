@@ -21,6 +21,8 @@ const ALL: &str = "(all)";
 const NO_VALUE: &str = "(none)";
 /// The most waves of a stage. A status has an entry for each.
 pub(crate) const MOST_WAVES: usize = 200;
+/// The most waves of all stages. The CRD takes 1,024, and one is for nodes that no stage selects.
+pub(crate) const MOST_WAVES_IN_ALL: usize = 1_000;
 
 /// One stage, or one wave of a stage with groupBy. They run in order.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,7 +44,7 @@ pub(crate) struct Waves<'a> {
     pub(crate) list: Vec<Wave<'a>>,
     /// Whether the partition withholds a node.
     pub(crate) withheld: Vec<bool>,
-    /// A stage that has more than [`MOST_WAVES`] values: its name, its label, and how many.
+    /// A stage that has more waves than are allowed: its name, its label, and how many.
     pub(crate) excessive: Option<(&'a str, &'a str, usize)>,
 }
 
@@ -80,7 +82,7 @@ impl<'a> Waves<'a> {
                     .or_default()
                     .push(index);
             }
-            if groups.len() > MOST_WAVES {
+            if groups.len() > MOST_WAVES || waves.len() + groups.len() > MOST_WAVES_IN_ALL {
                 excessive = excessive.or(Some((stage.name.as_str(), key.as_str(), groups.len())));
             }
             waves.extend(groups.into_iter().map(|((_, value), nodes)| Wave {
@@ -120,7 +122,8 @@ fn choose(
     let seed = seed(policy, &stage.name);
     let rank = |index: usize| {
         let node = &nodes[index];
-        let is_last = (!node.is_updated(), !node.is_ready());
+        // Of updated nodes none takes the place of another, ready or not.
+        let is_last = (!node.is_updated(), !node.is_updated() && !node.is_ready());
         (is_last, Reverse(score(seed, node.name)), node.name, index)
     };
     let most = most.min(chosen.len());
@@ -131,15 +134,23 @@ fn choose(
         *chosen = updated;
         return rest;
     }
-    rest.extend(updated);
-    let mut ranked: Vec<_> = rest.into_iter().map(rank).collect();
+    // Later stages also update nodes that this stage selects. Then the choice is among the updated ones, as it was made first.
+    let is_made = updated.len() > most;
+    let candidates = if is_made {
+        updated
+    } else {
+        rest.extend(updated);
+        std::mem::take(&mut rest)
+    };
+    let mut ranked: Vec<_> = candidates.into_iter().map(rank).collect();
     let Some(key) = &stage.spread_by else {
         if most < ranked.len() {
             ranked.select_nth_unstable(most);
         }
         let mut indices = ranked.into_iter().map(|(.., index)| index);
         chosen.extend(indices.by_ref().take(most));
-        return indices.collect();
+        rest.extend(indices);
+        return rest;
     };
     ranked.sort_unstable();
     // Candidates by value, the best one last.
@@ -168,7 +179,11 @@ fn choose(
     let mut queue = BinaryHeap::new();
     let mut left = most;
     for (group, (value, candidates)) in groups.iter_mut().enumerate() {
-        let updated = taken_before(candidates).min(left);
+        let updated = if is_made {
+            0
+        } else {
+            taken_before(candidates).min(left)
+        };
         chosen.extend(candidates.drain(candidates.len() - updated..));
         left -= updated;
         queue.push((rank(*value, updated, group), updated, group));
@@ -182,7 +197,8 @@ fn choose(
         left -= 1;
         queue.push((rank(*value, taken + 1, group), taken + 1, group));
     }
-    groups.into_iter().flat_map(|(_, rest)| rest).collect()
+    rest.extend(groups.into_iter().flat_map(|(_, candidates)| candidates));
+    rest
 }
 
 /// The nodes that stay on the stable revision: those with the highest rank in the order of stages, and of the hash within a stage.

@@ -95,6 +95,9 @@ pub struct TargetStatus {
     pub available: u32,
     /// maxUnavailable as a number of nodes.
     pub max_unavailable: u32,
+    /// What the policy asks for that the executor's mode cannot do (L-38).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub limited: Vec<String>,
     /// When the rollout of the update revision began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_time: Option<Timestamp>,
@@ -139,7 +142,7 @@ pub struct Rejection {
     pub hash: String,
     /// The revision number.
     pub number: i64,
-    /// Why, for programs: `FailureThreshold`, `AnalysisFailed` or `Requested`.
+    /// Why, for programs: `FailureThreshold`, `AnalysisFailed`, `ApprovalDenied` or `Requested`.
     pub reason: String,
     /// Why, for people.
     pub message: String,

@@ -9,12 +9,12 @@ use super::{
     decide::{Recorded, Target, decide},
     decision::{Admitted, Decision, Observed},
     measurement::{Measurement, MeasurementResult, Provider},
-    nodes::{NodeFacts, Readiness, UpdatePod},
+    nodes::{Health, NodeFacts, Readiness, UpdatePod},
     policy::{
         Disruption, InMaintenance, NotReady, OnFailure, Order, Pace, Policy, Requests, Spec, Stage, Targets,
         Unadmitted,
     },
-    selection::Stages,
+    selection::{StageSet, Stages},
     status::{PolicyStatus, RevisionRef, StageState, State},
     window::Window,
 };
@@ -35,6 +35,8 @@ struct FakeNode {
     pod_created: Timestamp,
     available_since: Option<Timestamp>,
     restarts: u32,
+    /// Whether it says that its pod has become ready in a time to come.
+    clock_is_ahead: bool,
 }
 
 /// A small cluster with one policy: `old` is the stable revision, `new` the update revision.
@@ -98,6 +100,7 @@ impl World {
             pod_created: at(-9_000),
             available_since: Some(at(-8_990)),
             restarts: 0,
+            clock_is_ahead: false,
         };
         let mut world = Self {
             policy: Policy {
@@ -165,11 +168,11 @@ impl World {
                 name: "pod",
                 created: Some(node.pod_created),
                 available: node.available_since.is_some_and(|since| since <= self.now),
-                ready: node.available_since.is_some_and(|since| since <= self.now),
                 ready_since: node
                     .available_since
                     .filter(|since| *since <= self.now)
-                    .or(Some(node.pod_created)),
+                    .or(Some(node.pod_created))
+                    .map(|since| if node.clock_is_ahead { at(999_999) } else { since }),
                 restarts: node.restarts,
             };
             (node.clone(), pod, entry)
@@ -645,6 +648,152 @@ fn l_25_l_26_l_28_failed_nodes_reject_the_revision_and_it_goes_back() {
 }
 
 #[test]
+fn l_27_what_is_still_broken_a_deadline_after_a_resume_fails_again() {
+    let mut world = World::new(Spec {
+        on_failure: OnFailure::Pause,
+        progress_deadline: Duration::from_secs(30),
+        ..staged()
+    });
+    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    world.run(20);
+    let rejection = world.last.status.rejected_revision.clone().expect("a rejection");
+    world.policy.requests.resume = Some(rejection.digest);
+    world.run(2);
+    assert_eq!(world.state(), State::Progressing);
+    let named = world.last.status.blocking.iter().map(|node| node.reason.as_str());
+    assert_eq!(named.collect::<Vec<_>>(), ["pod pod is not available yet"; 2]);
+    world.run(2);
+    assert_eq!(world.state(), State::Rejected);
+}
+
+// A canary stays one when the next stage updates nodes that its stage selects as well.
+#[test]
+fn l_12_later_stages_change_no_choice() {
+    let mut spec = staged();
+    spec.stages[1].soak = Duration::from_secs(20);
+    let mut world = World::new(spec);
+    let mut first: Option<Vec<usize>> = None;
+    for _ in 0..60 {
+        world.step(10);
+        world.decide();
+        let stages = world.last.status.stages.clone();
+        if world.state() == State::Complete {
+            break;
+        }
+        assert_eq!(
+            stages
+                .iter()
+                .map(|stage| (&*stage.name, stage.nodes))
+                .collect::<Vec<_>>(),
+            [("canary", 2), ("zones/a", 4), ("zones/b", 4)]
+        );
+        let wave = |index: &usize| world.last.nodes.of(*index).wave == Some(0);
+        let canaries: Vec<usize> = (0..10).filter(wave).collect();
+        if stages[0].updated == 2 {
+            assert_eq!(*first.get_or_insert_with(|| canaries.clone()), canaries);
+        }
+    }
+    assert_eq!(world.state(), State::Complete);
+    assert!(first.is_some());
+}
+
+// L-25: since when the deadline counts.
+#[test]
+fn l_25_a_restart_now_and_then_is_no_crash_loop() {
+    let spec = Spec {
+        progress_deadline: Duration::from_mins(10),
+        ..Spec::default()
+    };
+    // (age, restarts, when its readiness changed last, whether it has failed)
+    for (age, restarts, changed, fails) in [
+        (599, 0, None, false),
+        (601, 0, None, true),
+        (3_600, 0, Some(3_590), false),
+        (3_600, 1, Some(3_590), false),
+        (72_000, 5, Some(71_990), false),
+        // It crashes every few minutes.
+        (3_600, 7, Some(3_590), true),
+        (601, 2, Some(600), true),
+        (7_200, 1, Some(3_600), true),
+        // A clock that is ahead does not put it off.
+        (601, 0, Some(9_999), true),
+    ] {
+        let labels = Labels::default();
+        let node = NodeFacts {
+            name: "n0",
+            labels: &labels,
+            selected: StageSet::default(),
+            readiness: Readiness::Ready,
+            in_maintenance: false,
+            update_pod: Some(UpdatePod {
+                name: "pod",
+                created: Some(at(0)),
+                available: false,
+                ready_since: changed.map(at),
+                restarts,
+            }),
+            has_other_pod: false,
+            entry: 0,
+        };
+        let health = node.health(&spec, None, at(age));
+        assert_eq!(
+            matches!(health, Health::Failed(_)),
+            fails,
+            "{age} {restarts} {changed:?}: {health:?}"
+        );
+    }
+}
+
+// A node whose clock is ahead must not make a soak begin anew in each plan.
+#[test]
+fn l_14_a_clock_that_is_ahead_does_not_stop_a_soak() {
+    let mut world = World::new(staged());
+    world.run(2);
+    for node in world.nodes.iter_mut().filter(|node| node.pod == Some("new")) {
+        node.clock_is_ahead = true;
+    }
+    world.run(7);
+    assert_eq!(world.stage_states()[0], ("canary", StageState::Complete));
+}
+
+#[test]
+fn l_28_after_a_rollback_a_pod_may_be_missing() {
+    let mut world = World::new(Spec {
+        progress_deadline: Duration::from_secs(30),
+        ..staged()
+    });
+    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    world.run(20);
+    assert_eq!(world.state(), State::RolledBack);
+    let events = world.events.len();
+    world.node("n3").pod = None;
+    world.decide();
+    assert_eq!((world.state(), world.events.len()), (State::RolledBack, events));
+}
+
+#[test]
+fn l_30_a_denied_stage_is_asked_for_anew_after_a_resume() {
+    let mut spec = staged();
+    spec.stages[0].needs_approval = true;
+    spec.on_failure = OnFailure::Pause;
+    let mut world = World::new(spec);
+    world.decide();
+    let pending = world.last.status.pending_approval.clone().expect("it asks");
+    world.policy.requests.reject = Some(pending.digest);
+    world.run(1);
+    assert_eq!(world.state(), State::Rejected);
+    let rejection = world.last.status.rejected_revision.clone().expect("a rejection");
+    world.policy.requests.resume = Some(rejection.digest);
+    world.run(3);
+    assert_eq!(world.state(), State::AwaitingApproval);
+    // Whoever takes the approval out of the policy is not waited for any more.
+    world.spec().stages[0].needs_approval = false;
+    world.run(1);
+    assert_eq!(world.last.status.pending_approval, None);
+    assert_eq!(world.state(), State::Soaking);
+}
+
+#[test]
 fn l_27_with_pause_a_person_decides() {
     let mut world = World::new(Spec {
         on_failure: OnFailure::Pause,
@@ -672,11 +821,12 @@ fn l_27_with_pause_a_person_decides() {
     world.policy.requests.resume = Some(digest);
     world.decide();
     assert_eq!(world.state(), State::Progressing);
-    world.run(20);
+    assert!(!world.last.replaces, "it is recorded first");
+    world.run(2);
     assert_eq!(
         world.state(),
         State::Progressing,
-        "the request is not needed any longer"
+        "nodes have one more deadline, and the request is not needed any longer"
     );
     // Roll back: whatever onFailure says.
     world.policy.requests.rollback = Some(world.last.status.digest.clone());

@@ -20,8 +20,12 @@ use crate::{
 /// The most workloads of a status. Rollouts of more are held.
 const MOST_TARGETS: usize = 100;
 /// Why a policy cannot be used for a further workload.
-pub(crate) const FULL: &str = "the policy's status has 100 DaemonSets, and has no place for more, so nothing is updated; divide the \
+pub(crate) const FULL: &str = "the policy's status has no place for the stages of a further DaemonSet, so nothing is updated; divide the \
     DaemonSets among several policies";
+/// The most bytes of all entries of a status. The apiserver and the service take 1 MiB of a policy, with its spec.
+const MOST_BYTES: usize = 512 << 10;
+/// So many entries and stages are always within [`MOST_BYTES`] or close to it.
+const FEW_STAGES: usize = 200;
 /// The longest text of a status, in bytes. The CRD has the same limit.
 const MOST_TEXT: usize = 1_024;
 /// How often counts alone are written. Every pod changes them, and a write per pod would double the cost of a rollout.
@@ -53,18 +57,30 @@ pub(crate) fn conflict(
         last_update_time: Some(now),
         ..policy.status.target(name, uid).cloned().unwrap_or_default()
     };
-    status(policy, &[], target, &[], now)
+    if is_full(policy, &target) {
+        return StatusWrite::No;
+    }
+    status(policy, target, &[], now)
 }
 
-/// Whether the status of a policy has no room for the entry of this workload.
-pub(crate) fn is_full(policy: &Policy, (name, uid): (&str, &str)) -> bool {
-    policy.status.targets.len() >= MOST_TARGETS && policy.status.target(name, uid).is_none()
+/// Whether the status of a policy has no place for this entry of a workload.
+pub(crate) fn is_full(policy: &Policy, target: &TargetStatus) -> bool {
+    let others = || {
+        let all = policy.status.targets.iter();
+        all.filter(|other| other.name != target.name)
+    };
+    let all = || others().chain([target]);
+    others().count() >= MOST_TARGETS
+        || all().map(|target| 1 + target.stages.len()).sum::<usize>() > FEW_STAGES
+            && all()
+                .map(|target| canonical::to_bytes(&json!(target)).len())
+                .sum::<usize>()
+                > MOST_BYTES
 }
 
-/// The write of the status of a policy, after `target` was decided. `limited` is what the policy asks for and this mode cannot do.
+/// The write of the status of a policy, after `target` was decided.
 pub(crate) fn status(
     policy: &Policy,
-    limited: &[&str],
     mut target: TargetStatus,
     events: &[RolloutEvent],
     now: Timestamp,
@@ -86,7 +102,7 @@ pub(crate) fn status(
         next.targets.retain(|target| names.contains(&target.name));
     }
     next.targets.sort_by(|a, b| a.name.cmp(&b.name));
-    next.conditions = conditions(policy, limited, &next.targets, now);
+    next.conditions = conditions(policy, &next.targets, now);
     next.summary = summary(&next.targets);
     if same(&next, &policy.status) {
         return StatusWrite::No;
@@ -183,8 +199,8 @@ fn summary(targets: &[TargetStatus]) -> Option<Summary> {
     })
 }
 
-fn conditions(policy: &Policy, limited: &[&str], targets: &[TargetStatus], now: Timestamp) -> Vec<Condition> {
-    let mut conditions = vec![("Accepted", accepted(policy, limited, targets))];
+fn conditions(policy: &Policy, targets: &[TargetStatus], now: Timestamp) -> Vec<Condition> {
+    let mut conditions = vec![("Accepted", accepted(targets))];
     let targets = in_force(targets);
     if let Some(worst) = targets.iter().max_by_key(|target| target.state) {
         let message = match targets.as_slice() {
@@ -198,7 +214,8 @@ fn conditions(policy: &Policy, limited: &[&str], targets: &[TargetStatus], now: 
         conditions.push(("Available", available(&targets)));
         conditions.push(("RolledBack", rolled_back(&targets, message)));
     }
-    let condition = |(kind, (status, reason, message)): (&str, (&str, &str, String))| {
+    let condition = |(kind, (status, reason, mut message)): (&str, (&str, &str, String))| {
+        message.truncate(message.floor_char_boundary(MOST_TEXT));
         let known = policy.status.conditions.iter().find(|known| known.r#type == kind);
         let since = known
             .filter(|known| known.status == status)
@@ -215,30 +232,24 @@ fn conditions(policy: &Policy, limited: &[&str], targets: &[TargetStatus], now: 
     conditions.into_iter().map(condition).collect()
 }
 
-/// Whether the policy counts, and does what it says, for all its workloads. Plans of different workloads must agree on it: otherwise
-/// each would undo what the other wrote.
-fn accepted(
-    policy: &Policy,
-    limited: &[&str],
-    targets: &[TargetStatus],
-) -> (&'static str, &'static str, String) {
+/// Whether the policy counts, and does what it says, for all its workloads. Only their entries say that: whoever plans one of them
+/// finds the same, also another executor. Otherwise each would undo what the other wrote.
+fn accepted(targets: &[TargetStatus]) -> (&'static str, &'static str, String) {
+    let of = |target: &TargetStatus, message: &str| match targets {
+        [_] => message.to_owned(),
+        _ => format!("{}: {message}", target.name),
+    };
     let first = |state| targets.iter().find(|target| target.state == state);
-    if let Err(why) = &policy.spec {
-        ("False", "Invalid", why.clone())
-    } else if let Some(invalid) = first(State::Invalid) {
-        (
-            "False",
-            "Invalid",
-            format!("{}: {}", invalid.name, invalid.message),
-        )
+    if let Some(invalid) = first(State::Invalid) {
+        ("False", "Invalid", of(invalid, &invalid.message))
     } else if let Some(conflict) = first(State::Conflict) {
         ("False", "Conflict", conflict.message.clone())
-    } else if limited.is_empty() {
-        ("True", "Accepted", "the policy is in force".to_owned())
-    } else {
-        let limited = limited.join(", no ");
+    } else if let Some(limited) = targets.iter().find(|target| !target.limited.is_empty()) {
+        let fields = limited.limited.join(", no ");
         let why = "beside another controller, which creates every pod from the present template, there is no";
-        ("True", "Limited", format!("{why} {limited}"))
+        ("True", "Limited", of(limited, &format!("{why} {fields}")))
+    } else {
+        ("True", "Accepted", "the policy is in force".to_owned())
     }
 }
 

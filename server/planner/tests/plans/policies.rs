@@ -1,13 +1,13 @@
 //! Plans of DaemonSets with a RolloutPolicy. The rules of the decision alone have tables in src/rollout/tests.rs.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use nodewise_planner::{
     plan::{ActionKind, PhaseKind, Plan, Reason, Verdict},
     report::OutcomeResult,
     rollout::{
         Disruption, OnFailure, Pace, Policy, Requests, Spec, Stage, Targets, Unadmitted,
-        status::{PolicyStatus, State, TargetStatus},
+        status::{PolicyStatus, StageStatus, State, TargetStatus},
     },
     snapshot::{BlockedEviction, IntOrString, Labels, Pod, PodPhase, Scope, Selector, Target},
 };
@@ -352,6 +352,28 @@ fn l_20_a_dead_node_does_not_hold_the_rollout_up_and_does_not_use_the_budget() {
     plain.ds.rollout.policies.clear();
     plain.pods[5].ready = false;
     assert_eq!(pod_changes(&plain.plan()).1, ["first-5"]);
+}
+
+// L-28: a dead node neither holds up the way back nor is it touched.
+#[test]
+fn l_20_a_dead_node_does_not_hold_a_rollback_up() {
+    let mut cluster = changed(12, canary_first(3)).rolling("1", "0");
+    cluster.nodes[5].ready = Some(false);
+    cluster.nodes[5].ready_since = Some(at(20));
+    cluster.pods[5].ready = false;
+    run(&mut cluster, 12);
+    assert_eq!(of_each(&cluster), [9, 3]);
+    let digest = cluster.ds.rollout.policies[0].status.targets[0].digest.clone();
+    cluster.ds.rollout.policies[0].requests.rollback = Some(digest);
+    run(&mut cluster, 20);
+    assert_eq!((of_each(&cluster), state(&cluster)), ([12, 0], State::RolledBack));
+    assert!(
+        cluster
+            .pods
+            .iter()
+            .any(|pod| pod.uid == "uid-first-5" || pod.name == "first-5"),
+        "it keeps its pod"
+    );
 }
 
 /// Makes a node not ready, with the taint that Kubernetes gives it then and that most DaemonSets do not tolerate.
@@ -723,7 +745,7 @@ fn l_38_beside_another_controller_a_policy_has_no_say_over_rolling_updates() {
     assert!(
         accepted
             .message
-            .contains("foo: spec.updateStrategy.type is RollingUpdate")
+            .starts_with("spec.updateStrategy.type is RollingUpdate")
     );
     assert!(status.targets[0].stable_revision.is_some(), "it is not forgotten");
     assert_eq!(cluster.plan().verdict, Verdict::Noop);
@@ -753,11 +775,75 @@ fn a_policy_holds_the_workloads_for_which_its_status_has_no_place() {
         panic!("{event:?}")
     };
     assert_eq!(*reason, "RolloutHeld");
-    assert!(message.contains("has 100 DaemonSets"), "{message}");
+    assert!(message.contains("has no place"), "{message}");
     // As soon as an entry is dropped there is a place.
     cluster.ds.rollout.policies[0].status.targets[7] = ours;
     run(&mut cluster, 4);
     assert_eq!(of_each(&cluster), [4, 2]);
+}
+
+// One with many stages takes the place of many workloads: the apiserver takes no policy of any size.
+#[test]
+fn a_policy_holds_the_workloads_whose_stages_would_not_fit_into_its_status() {
+    let mut policy = canary_first(2);
+    policy.targets = Some(Targets::Selector(Selector::default()));
+    let mut cluster = changed(6, policy);
+    let stage = StageStatus {
+        name: "s".repeat(60),
+        ..StageStatus::default()
+    };
+    cluster.ds.rollout.policies[0].status.targets.push(TargetStatus {
+        name: "other".to_owned(),
+        uid: "other".to_owned(),
+        stages: vec![stage; 5_000],
+        ..TargetStatus::default()
+    });
+    let plan = cluster.plan();
+    let kinds: Vec<_> = plan.phases.iter().map(|phase| phase.kind).collect();
+    assert!(!kinds.contains(&PhaseKind::Deletes) && !kinds.contains(&PhaseKind::RolloutPolicies));
+    cluster.ds.rollout.policies[0].status.targets[1]
+        .stages
+        .truncate(1_000);
+    run(&mut cluster, 4);
+    assert_eq!(of_each(&cluster), [4, 2]);
+}
+
+// L-1: whoever may write a policy that does not count cannot stop the rollout of the one that does.
+#[test]
+fn a_failed_write_of_a_policy_that_does_not_count_stops_nothing() {
+    let mut younger = canary_first(2);
+    (younger.name, younger.uid) = ("younger".to_owned(), "uid-of-younger".to_owned());
+    younger.created = Some(at(1));
+    let mut cluster = changed(6, canary_first(2));
+    cluster.ds.rollout.policies.push(younger);
+    let plan = cluster.plan();
+    let policies: Vec<_> = plan
+        .phases
+        .iter()
+        .filter(|phase| phase.kind == PhaseKind::RolloutPolicies)
+        .map(|phase| (phase.batches.len(), phase.ignores_failure))
+        .collect();
+    assert_eq!(policies, [(1, false), (1, true)]);
+    assert!(plan.phases.is_sorted_by_key(|phase| phase.kind));
+}
+
+// The apiserver may refuse the pods of one revision, and must get those of the other one all the same.
+#[test]
+fn pods_of_two_revisions_take_turns() {
+    let mut cluster = changed(6, canary_first(2));
+    run(&mut cluster, 4);
+    assert_eq!(of_each(&cluster), [4, 2]);
+    cluster.pods.retain(|pod| {
+        let node = ["node-0", "node-1", "node-2", "node-3", "node-4", "node-5"];
+        !node.iter().any(|node| is_on(pod, node))
+    });
+    let images: BTreeSet<String> = (0..4)
+        .map(|turn| {
+            cluster.now += Duration::from_secs(turn * 4);
+            image(&cluster.plan())
+        })
+        .collect();
+    assert_eq!(images.into_iter().collect::<Vec<_>>(), ["img:1", "img:2"]);
 }
 
 // Plans of different workloads must agree on what a policy's status says about all of them.

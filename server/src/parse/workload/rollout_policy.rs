@@ -31,6 +31,8 @@ const MOST_BYTES: usize = 1 << 20;
 /// The most checks of a stage, and windows. The CRD has the same limits.
 const MOST_CHECKS: usize = 10;
 const MOST_WINDOWS: usize = 32;
+/// The most bytes of a digest. The CRD has the same limit.
+const MOST_DIGEST: usize = 128;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -101,7 +103,11 @@ fn status(text: Option<&RawValue>, deleted: &[String]) -> PolicyStatus {
 }
 
 fn requests(annotations: &std::collections::BTreeMap<String, String>) -> Requests {
-    let request = |name: &str| annotations.get(&format!("nodewise.dev/{name}")).cloned();
+    let request = |name: &str| {
+        let asked = annotations.get(&format!("nodewise.dev/{name}"))?;
+        // No digest is longer, and the status must not quote what it cannot have.
+        (asked.len() <= MOST_DIGEST).then(|| asked.clone())
+    };
     Requests {
         approve: request("approve"),
         reject: request("reject"),
