@@ -697,6 +697,7 @@ mod tests {
             digest: "d".into(),
             state: ours::State::Soaking,
             message: "m".into(),
+            limited: vec!["maxSurge".into()],
             desired: 1,
             updated: 2,
             available: 3,
