@@ -14,10 +14,11 @@ pub(crate) use bounded::bound;
 
 /// Most policies of a snapshot. Only the first of them counts for a workload; the others are told so.
 const MOST_SENT: usize = 100;
-/// Most entries of a policy's status that are sent as deleted.
+/// Most entries of a policy's status that are sent as former ones.
 const MOST_FORMER_SENT: usize = 1_000;
-/// Most bytes of the policies of a snapshot after the first. Anyone who may create policies in a namespace may create many.
-const MOST_BYTES: usize = 8 << 20;
+/// Most bytes of the policies of a snapshot after the first. Anyone who may create policies in a namespace may create many, and the
+/// service reads them for each plan.
+const MOST_BYTES: usize = 1 << 20;
 
 impl Store {
     /// The policies of a workload's snapshot: those that target it, and those of which it cannot be told. The oldest come first,
@@ -57,17 +58,18 @@ impl Store {
         all.any(|policy| policy.may_target(workload))
     }
 
-    /// The uids of workloads of a kind in the status of a policy that do not exist any more.
+    /// The uids of workloads of a kind in the status of a policy that do not exist any more, or that it does not target any more. One
+    /// whose targets cannot be told may target all that exist.
     #[must_use]
     pub fn former_targets(&self, kind: &'static str, policy: &RolloutPolicy) -> Vec<String> {
-        let is_deleted = |(name, uid): &&(String, String)| {
+        let is_former = |(name, uid): &&(String, String)| {
             let key = Key::new(kind, &policy.namespace, name);
             self.workloads
                 .get(&key)
-                .is_none_or(|workload| *workload.uid != **uid)
+                .is_none_or(|workload| *workload.uid != **uid || !policy.may_target(workload))
         };
-        let deleted = policy.recorded.iter().filter(is_deleted);
-        deleted
+        let former = policy.recorded.iter().filter(is_former);
+        former
             .map(|(_, uid)| uid.clone())
             .take(MOST_FORMER_SENT)
             .collect()
@@ -211,8 +213,30 @@ mod tests {
         ] {
             let object = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "a"}, "status": status});
             let policy = RolloutPolicy::from_json(&object).expect("a policy");
-            let deleted = store([]).former_targets(DAEMON_SETS.kind, &policy);
-            assert_eq!(deleted, expected, "{status}");
+            let former = store([]).former_targets(DAEMON_SETS.kind, &policy);
+            assert_eq!(former, expected, "{status}");
+        }
+    }
+
+    // A status has a bounded number of entries: those of workloads that a policy has let go must not fill it.
+    #[test]
+    fn entries_of_a_status_whose_workload_is_not_a_target_any_more_are_told() {
+        let of_other_label = json!({"selector": {"matchLabels": {"tier": "other"}}});
+        for (targets, expected) in [
+            (json!({"names": ["foo"]}), vec![]),
+            (json!({"names": ["bar"]}), vec!["u1"]),
+            (json!({"selector": {}}), vec![]),
+            (of_other_label, vec!["u1"]),
+            (json!(7), vec![]),
+        ] {
+            let object = json!({
+                "metadata": {"namespace": "ns", "name": "a", "uid": "a"},
+                "spec": {"targets": targets},
+                "status": {"targets": [{"name": "foo", "uid": "u1", "state": "Complete"}]},
+            });
+            let policy = RolloutPolicy::from_json(&object).expect("a policy");
+            let former = store([]).former_targets(DAEMON_SETS.kind, &policy);
+            assert_eq!(former, expected, "{targets}");
         }
     }
 
