@@ -64,6 +64,44 @@ fn a_policy_wakes_its_old_and_its_new_targets() {
     );
 }
 
+// Its entry leaves the statuses of the policies that have let it go, with the next plan of one of the others.
+#[test]
+fn a_daemon_set_that_is_not_selected_any_more_wakes_the_other_targets() {
+    let apply = |store: &mut Store, name: &str, version: u32, tier: &str| {
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": version.to_string(), "labels": {"tier": tier}},
+            "spec": {"selector": {"matchLabels": {"app": name}}, "template": {}},
+        });
+        let workload = Workload::daemon_set_from_json(&object).expect("a DaemonSet");
+        let event = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(workload));
+        take(store, event, MENDED)
+    };
+    let mut store = Store::new(&[DAEMON_SETS], 4);
+    let of_tier = json!({"selector": {"matchLabels": {"tier": "a"}}});
+    apply_policy(&mut store, "p", 1, &of_tier);
+    apply_policy(&mut store, "q", 1, &json!({"names": ["ds1", "ds3"]}));
+    for name in ["ds1", "ds2", "ds3"] {
+        apply(&mut store, name, 1, if name == "ds3" { "b" } else { "a" });
+    }
+    for (version, tier, expected) in [
+        (2, "a", &["ds1"][..]),
+        (3, "b", &["ds1", "ds2"]),
+        (4, "c", &["ds1"]),
+        (5, "a", &["ds1"]),
+    ] {
+        let effects = apply(&mut store, "ds1", version, tier);
+        let woken: std::collections::BTreeSet<_> = effects
+            .wakes
+            .iter()
+            .map(|wake| wake.key.name.to_string())
+            .collect();
+        assert!(
+            woken.iter().map(String::as_str).eq(expected.iter().copied()),
+            "{version} {woken:?}"
+        );
+    }
+}
+
 /// A node that is ready or not, since this time.
 fn node(status: &str, since: &str, cordoned: bool, maintenance: &str) -> ClusterEvent {
     let object = json!({
