@@ -152,7 +152,11 @@ impl Cached for RolloutPolicy {
             .map_or(new, Arc::clone);
         store.log_reduced(old.as_deref(), &new);
         store.check_cuts(&new.namespace);
-        let version = |policy: &RolloutPolicy| (policy.uid.clone(), policy.resource_version.clone());
+        // A list may have the whole of a policy of which there was only room for a mark, or the other way round.
+        let version = |policy: &RolloutPolicy| {
+            let reduced = policy.reduced.is_some();
+            (policy.uid.clone(), policy.resource_version.clone(), reduced)
+        };
         let is_same = old.as_ref().is_some_and(|old| version(old) == version(&new));
         (!is_same || store.is_relisting).then_some(Transition::Policy(Change { old, new: Some(new) }))
     }
@@ -362,6 +366,20 @@ mod tests {
             changes(&mut store, ClusterEvent::Policies(Delta::Applied(a.clone()))),
             [""; 0]
         );
+    // The version of the policy stays: only a transition wakes its targets.
+    #[test]
+    fn a_list_makes_a_mark_whole_again_once_there_is_room() {
+        let whole = of_size("a", 1, 1);
+        let mut store = store([ClusterEvent::Policies(listed(vec![whole.mark("x".to_owned())]))]);
+        let list = || ClusterEvent::Policies(listed(vec![whole.clone()]));
+        let woken = store.apply(list());
+        assert!(
+            matches!(&woken[..], [Transition::Policy(Change { new: Some(new), .. })] if new.reduced.is_none()),
+            "{woken:?}"
+        );
+        assert_eq!(store.apply(list()).len(), 0, "nothing has changed");
+    }
+
         let newer = policy("a", "2", &targets);
         assert_eq!(
             changes(&mut store, ClusterEvent::Policies(Delta::Applied(newer))),
