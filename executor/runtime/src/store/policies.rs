@@ -22,8 +22,8 @@ const MOST_BYTES: usize = 1 << 20;
 
 impl Store {
     /// The policies of a workload's snapshot: those that target it, and those of which it cannot be told. The oldest come first,
-    /// then the first by name; those of which it cannot be told come last, as for the service. One whose status is not kept is sent
-    /// only if it counts: its status cannot be written.
+    /// then the first by name; those of which it cannot be told come last, as for the service. The first counts. The others are sent
+    /// without their stages. One whose status is not kept is sent only if it counts: its status cannot be written.
     #[must_use]
     pub fn policies(&self, workload: &Workload) -> Vec<Arc<RolloutPolicy>> {
         let all = self.policies.in_namespace(&workload.key.namespace);
@@ -44,11 +44,15 @@ impl Store {
             .enumerate()
             .filter(|(index, policy)| *index == 0 || has_status(policy))
             .take(MOST_SENT)
-            .take_while(|(index, policy)| {
+            .map_while(|(index, policy)| {
+                if index == 0 {
+                    return Some(Arc::clone(policy));
+                }
+                let policy = policy.not_counting();
                 bytes = bytes.saturating_add(policy.object.len());
-                *index == 0 || bytes <= MOST_BYTES
+                (bytes <= MOST_BYTES).then_some(policy)
             });
-        fit.map(|(_, policy)| Arc::clone(policy)).collect()
+        fit.collect()
     }
 
     /// Whether a workload has a policy, or may have one.
@@ -277,22 +281,41 @@ mod tests {
         assert_eq!((sent.len(), &*sent[99]), (100, "p099"));
     }
 
+    // A small write of a tenant must not cost the service the reading of all that the tenant has written.
+    #[test]
+    fn of_the_policies_that_do_not_count_no_stages_are_sent() {
+        let all = (1..=MOST_SENT as i64).map(|number| of_size(&format!("p{number:03}"), number, 100_000));
+        let store = store([ClusterEvent::Policies(listed(all.collect()))]);
+        let sent = store.policies(&daemon_set("u1", "10"));
+        assert_eq!(sent.len(), MOST_SENT);
+        assert!(sent[0].object.len() > 100_000);
+        for policy in &sent[1..] {
+            let object: serde_json::Value = serde_json::from_slice(&policy.object).expect("JSON");
+            assert_eq!(object["spec"]["stages"], json!(null));
+            assert_eq!(object["status"]["targets"][0]["name"], "foo");
+        }
+    }
+
     #[test]
     fn policies_of_a_snapshot_have_a_limited_size() {
         let large = |name: &str, seconds, length| {
-            let mut policy = at(policy(name, "1", &json!({"selector": {}})), seconds);
-            policy.object = vec![b'x'; length].into();
-            policy
+            let object = json!({
+                "metadata": {"namespace": "ns", "name": name, "uid": name},
+                "spec": {"targets": {"names": ["foo"]}},
+                "status": {"summary": {"target": "x".repeat(length)}},
+            });
+            at(RolloutPolicy::from_json(&object).expect("a policy"), seconds)
         };
-        let all = vec![large("a", 1, MOST_BYTES + 1), large("b", 2, 1)];
-        let store_of_large = store([ClusterEvent::Policies(listed(all))]);
-        assert_eq!(sent(&store_of_large), ["a"], "the one that counts is always sent");
-        let all = vec![
-            large("a", 1, MOST_BYTES / 2),
-            large("b", 2, MOST_BYTES / 2),
-            large("c", 3, 1),
-        ];
-        assert_eq!(sent(&store([ClusterEvent::Policies(listed(all))])), ["a", "b"]);
+        let [half, most] = [MOST_BYTES / 2 - 1_000, MOST_BYTES - 1_000];
+        for (sizes, expected) in [
+            (vec![most, most, 3_000], vec!["0", "1"]),
+            (vec![most, half, half, 3_000, 1], vec!["0", "1", "2"]),
+        ] {
+            let all = sizes.iter().enumerate();
+            let all = all.map(|(index, size)| large(&index.to_string(), index as i64, *size));
+            let store = store([ClusterEvent::Policies(listed(all.collect()))]);
+            assert_eq!(sent(&store), expected, "{sizes:?}");
+        }
     }
 
     /// A policy of this size, which targets `foo`.
@@ -343,6 +366,20 @@ mod tests {
         assert_eq!(policies[0].reduced, None, "there is room for it");
     }
 
+    // The version of the policy stays: only a transition wakes its targets.
+    #[test]
+    fn a_list_makes_a_mark_whole_again_once_there_is_room() {
+        let whole = of_size("a", 1, 1);
+        let mut store = store([ClusterEvent::Policies(listed(vec![whole.mark("x".to_owned())]))]);
+        let list = || ClusterEvent::Policies(listed(vec![whole.clone()]));
+        let woken = store.apply(list());
+        assert!(
+            matches!(&woken[..], [Transition::Policy(Change { new: Some(new), .. })] if new.reduced.is_none()),
+            "{woken:?}"
+        );
+        assert_eq!(store.apply(list()).len(), 0, "nothing has changed");
+    }
+
     // L-3, and a list after a gap in the watch.
     #[test]
     fn policies_that_are_gone_are_forgotten() {
@@ -366,20 +403,6 @@ mod tests {
             changes(&mut store, ClusterEvent::Policies(Delta::Applied(a.clone()))),
             [""; 0]
         );
-    // The version of the policy stays: only a transition wakes its targets.
-    #[test]
-    fn a_list_makes_a_mark_whole_again_once_there_is_room() {
-        let whole = of_size("a", 1, 1);
-        let mut store = store([ClusterEvent::Policies(listed(vec![whole.mark("x".to_owned())]))]);
-        let list = || ClusterEvent::Policies(listed(vec![whole.clone()]));
-        let woken = store.apply(list());
-        assert!(
-            matches!(&woken[..], [Transition::Policy(Change { new: Some(new), .. })] if new.reduced.is_none()),
-            "{woken:?}"
-        );
-        assert_eq!(store.apply(list()).len(), 0, "nothing has changed");
-    }
-
         let newer = policy("a", "2", &targets);
         assert_eq!(
             changes(&mut store, ClusterEvent::Policies(Delta::Applied(newer))),

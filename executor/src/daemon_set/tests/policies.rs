@@ -184,3 +184,31 @@ fn the_snapshot_has_the_policies() {
     assert_eq!(object["spec"]["targets"], json!({"names": ["ds1"]}));
     assert_eq!(policies(&mut store, "ds2"), []);
 }
+
+// L-1: a policy that does not count is sent without its stages, and the service can read its spec: it is no policy that is invalid.
+#[test]
+fn of_a_policy_that_does_not_count_the_service_gets_what_it_can_read() {
+    let mut store = cluster_with_policy();
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": "z", "uid": "z", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"targets": {"selector": {}}, "stages": [{"name": "canary", "replicas": 1}]},
+    });
+    let second = RolloutPolicy::from_json(&object).expect("a policy");
+    take(&mut store, ClusterEvent::Policies(Delta::Applied(second)), MENDED);
+    let spec = |store: &mut Store, name: &str, policy: usize| {
+        let workload = Arc::clone(store.workload(&key(name)).expect("it"));
+        let v1::workload::Kind::DaemonSet(daemon_set) = DaemonSets::message(store, &workload, &[]) else {
+            panic!("no DaemonSet");
+        };
+        let object = &daemon_set.rollout_policies[policy].object;
+        let object: Value = serde_json::from_slice(object).expect("JSON");
+        let spec: nodewise_api::RolloutPolicySpec =
+            serde_json::from_value(object["spec"].clone()).expect("a spec");
+        spec
+    };
+    let sent = spec(&mut store, "ds1", 1);
+    assert!(sent.stages.is_empty() && sent.targets.selector.is_some());
+    assert_eq!(sent.paused, Some(true), "it would hold");
+    let counts = spec(&mut store, "ds2", 0);
+    assert_eq!((counts.stages.len(), counts.paused), (1, None), "where it counts");
+}
