@@ -33,7 +33,8 @@ use address::Address;
 use credentials::{Credentials, Token};
 use dial::Dialer;
 use hosts::AllowedHost;
-use turns::Turns;
+use subject::About;
+use turns::{Place, Turns};
 
 /// The default of [`Settings::timeout`].
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -105,8 +106,11 @@ impl Analyzer {
 
 impl Measurer for Analyzer {
     fn measure(&self, subject: &Subject, request: &v1::Measure) -> Measuring {
-        let (inner, subject, request) = (Arc::clone(&self.0), subject.clone(), request.clone());
-        Box::pin(async move { inner.measure(&subject, &request).await })
+        // A call may wait for long. It keeps what it needs of the policy, and not the policy.
+        let place = self.0.turns.wait(&subject.workload.namespace);
+        let about = place.and_then(|place| Ok((place, subject::read(subject, request)?)));
+        let (inner, request) = (Arc::clone(&self.0), request.clone());
+        Box::pin(async move { inner.measure(about, &request).await })
     }
 
     fn hosts(&self) -> Vec<String> {
@@ -118,11 +122,16 @@ impl Measurer for Analyzer {
 }
 
 impl Inner {
-    async fn measure(&self, subject: &Subject, request: &v1::Measure) -> measurement::Result {
-        let result = match self.ask(subject, request).await {
-            Ok(result) => result,
-            Err(error) => measurement::Result::Error(in_short(&error)),
+    async fn measure(
+        &self,
+        about: Result<(Place, About), String>,
+        request: &v1::Measure,
+    ) -> measurement::Result {
+        let asked = match about {
+            Ok((_place, about)) => self.ask(about, request).await,
+            Err(error) => Err(error),
         };
+        let result = asked.unwrap_or_else(|error| measurement::Result::Error(in_short(&error)));
         let provider = match &request.provider {
             Some(Provider::Prometheus(_)) => "prometheus",
             Some(Provider::Webhook(_)) => "webhook",
@@ -134,7 +143,7 @@ impl Inner {
     }
 
     /// Makes one measurement. An error says who was asked, and what was found.
-    async fn ask(&self, subject: &Subject, request: &v1::Measure) -> Result<measurement::Result, String> {
+    async fn ask(&self, about: About, request: &v1::Measure) -> Result<measurement::Result, String> {
         let provider = request
             .provider
             .as_ref()
@@ -148,9 +157,9 @@ impl Inner {
             ),
         };
         hosts::check(&self.hosts, &address)?;
-        let _turn = self.turns.take(subject, request.id.as_ref()).await;
-        let policy = subject::read(subject, request.id.as_ref());
-        let limit = self.timeout.min(policy.interval);
+        let namespace = &about.workload.namespace;
+        let _turn = self.turns.take(namespace, request.id.as_ref()).await;
+        let limit = self.timeout.min(about.interval);
         let deadline = Instant::now() + limit;
         let call = async {
             let token = self.token(&address, &request.credential).await?;
@@ -158,10 +167,10 @@ impl Inner {
                 Provider::Prometheus(query) => {
                     prometheus::ask(&self.dialer, &address, &query.query, token, limit).await
                 }
-                Provider::Webhook(_) => webhook::ask(&self.dialer, &address, policy.status, token).await,
+                Provider::Webhook(_) => webhook::ask(&self.dialer, &address, about.status, token).await,
                 Provider::VerdictService(_) => {
-                    let about = verdict::request(subject, request, policy.status);
-                    verdict::ask(&self.dialer, &address, about, token, deadline).await
+                    let asked = verdict::request(about, request);
+                    verdict::ask(&self.dialer, &address, asked, token, deadline).await
                 }
             }
         };

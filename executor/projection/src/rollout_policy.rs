@@ -1,11 +1,13 @@
 //! Projection of a RolloutPolicy of nodewise.dev/v1alpha1.
 //!
 //! The executor sends policies as they are served. Of the spec it reads only which workloads a policy may target, and which
-//! labels of nodes the stages name. What a policy means is the service's to say.
+//! labels of nodes the stages name. What a policy means is the service's to say. Of one that does not count for a workload it sends
+//! no stages.
 
 mod stand_in;
 
 use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use nodewise_proto::{Timestamp, v1::Label};
@@ -51,6 +53,10 @@ pub struct RolloutPolicy {
     pub object: Bytes,
     /// Set if the object is not kept.
     pub reduced: Option<Reduced>,
+    /// The status says that the policy cannot be used.
+    is_invalid: bool,
+    /// As [`Self::not_counting`], once it was asked for. `None`: the policy itself.
+    not_counting: OnceLock<Option<Arc<Self>>>,
 }
 
 /// What is kept of an object that is too much to keep.
@@ -154,6 +160,8 @@ impl RolloutPolicy {
             recorded: status.map_or_else(Vec::new, |status| recorded(status.get())),
             object: object_json(object),
             reduced: None,
+            is_invalid: status.is_some_and(|status| is_invalid(status.get())),
+            not_counting: OnceLock::new(),
         };
         let size = policy.object.len();
         if size <= MOST_POLICY_BYTES {
@@ -169,13 +177,41 @@ impl RolloutPolicy {
         self.reduce(why, MOST_MARK)
     }
 
-    fn reduce(&self, why: String, most: usize) -> Self {
-        let identity = json!({
+    /// What is sent for a workload for which another policy counts: the policy without most of its spec. The service writes that
+    /// conflict into the status, and reads nothing else of the policy. It is written once.
+    ///
+    /// Some policies stay whole, because the service must read the same in all plans: otherwise each would undo what the others wrote
+    /// to the status. It is those whose spec the service has called invalid, and those whose targets cannot be told.
+    #[must_use]
+    pub fn not_counting(self: &Arc<Self>) -> Arc<Self> {
+        let stays = self.reduced.is_some() || self.is_invalid || self.targets == PolicyTargets::Unknown;
+        if stays {
+            return Arc::clone(self);
+        }
+        let written = self.not_counting.get_or_init(|| {
+            let object = stand_in::not_counting(&String::from_utf8_lossy(&self.object), &self.identity())?;
+            (object.len() < self.object.len()).then(|| {
+                Arc::new(Self {
+                    object,
+                    ..Self::clone(self)
+                })
+            })
+        });
+        Arc::clone(written.as_ref().unwrap_or(self))
+    }
+
+    /// The metadata that every object has.
+    fn identity(&self) -> Value {
+        json!({
             "name": self.name,
             "namespace": self.namespace,
             "uid": self.uid,
             "resourceVersion": self.resource_version,
-        });
+        })
+    }
+
+    fn reduce(&self, why: String, most: usize) -> Self {
+        let identity = self.identity();
         let object = String::from_utf8_lossy(&self.object);
         let stand_in = stand_in::write(&object, &identity, &why, most);
         Self {
@@ -191,6 +227,7 @@ impl RolloutPolicy {
                 has_status: stand_in.has_status,
                 is_mark: most == MOST_MARK,
             }),
+            not_counting: OnceLock::new(),
             ..self.clone()
         }
     }
@@ -220,6 +257,24 @@ fn recorded(status: &str) -> Vec<(String, String)> {
         .into_iter()
         .map(|target| (target.name, target.uid))
         .collect()
+}
+
+/// Whether a status says that the spec cannot be used.
+fn is_invalid(status: &str) -> bool {
+    #[derive(Deserialize)]
+    struct Status {
+        #[serde(default)]
+        conditions: Vec<Condition>,
+    }
+    #[derive(Deserialize)]
+    struct Condition {
+        r#type: String,
+        reason: String,
+    }
+    let conditions = parse_text::<Status>(status).map_or_else(|_| Vec::new(), |status| status.conditions);
+    conditions
+        .iter()
+        .any(|condition| condition.r#type == "Accepted" && condition.reason == "Invalid")
 }
 
 /// The keys of node labels that stages name.
@@ -375,6 +430,51 @@ mod tests {
         let decided = json!([{"name": "agent", "uid": "u", "updateRevision": {"hash": "new", "number": 1},
             "stableRevision": {"hash": "old", "number": 1}}]);
         assert_eq!(object(&without)["status"], json!({"targets": decided}));
+    }
+
+    // L-1: of a policy that does not count, the service reads only what it needs to write that another one does.
+    #[test]
+    fn a_policy_that_does_not_count_has_no_stages() {
+        let whole = Arc::new(large(100_000, 1));
+        let sent = whole.not_counting();
+        assert!(sent.object.len() < 2_000, "{}", sent.object.len());
+        let (before, after) = (object(&whole), object(&sent));
+        for part in ["metadata", "status"] {
+            assert_eq!(after[part], before[part], "{part}");
+        }
+        assert_eq!(
+            after["spec"],
+            json!({"targets": {"names": ["agent"]}, "paused": true})
+        );
+        assert_eq!((&sent.targets, &sent.reduced), (&whole.targets, &None));
+        assert_eq!(sent.recorded, whole.recorded);
+        assert!(Arc::ptr_eq(&sent, &whole.not_counting()), "it is written once");
+    }
+
+    // Another plan may have the same policy as the one that counts, and both write its conditions.
+    #[test]
+    fn a_policy_that_is_invalid_stays_whole_where_it_does_not_count() {
+        let stages = json!([{"name": "x".repeat(10_000)}]);
+        let names = json!({"names": ["agent"]});
+        for (targets, reason, stays) in [
+            (&names, "Accepted", false),
+            (&names, "Invalid", true),
+            (&json!(7), "Accepted", true),
+        ] {
+            let object = json!({
+                "metadata": {"namespace": "ns", "name": "a", "uid": "a"},
+                "spec": {"targets": targets, "stages": stages},
+                "status": {"conditions": [{"type": "Accepted", "reason": reason}]},
+            });
+            let policy = Arc::new(RolloutPolicy::from_json(&object).expect("a policy"));
+            assert_eq!(
+                Arc::ptr_eq(&policy, &policy.not_counting()),
+                stays,
+                "{targets} {reason}"
+            );
+        }
+        let reduced = Arc::new(large(MOST_POLICY_BYTES, 1));
+        assert!(Arc::ptr_eq(&reduced, &reduced.not_counting()), "it says why");
     }
 
     #[test]

@@ -215,7 +215,6 @@ fn all_fields_of_a_node_are_projected() {
         unschedulable: true,
         ready: v1::ConditionStatus::Unknown.into(),
         ready_transition_time: at("2026-01-02T00:00:00Z"),
-        creation_time: at("2026-01-01T00:00:00Z"),
         maintenance_in_progress: true,
     };
     assert_eq!(node(&object).expect("a node"), expected);

@@ -1,18 +1,27 @@
-//! What a policy says about a measurement: its status of the workload, and the interval of the check.
+//! What a call needs to know: the workload, the policy's status of it, and the interval of the check. It is read when the call is
+//! asked for. A call that waits does not keep its policy, which may be large, in memory.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use nodewise_api::{Stage, defaults};
-use nodewise_proto::v1;
+use nodewise_projection::Key;
+use nodewise_proto::v1::{self, measure::Provider};
 use nodewise_runtime::measurements::Subject;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// What is read of a policy.
+/// The most bytes of a status that is sent. It has an entry for each wave of a stage.
+const MOST_STATUS: usize = 256 << 10;
+
+/// What a call is about.
 #[derive(Debug)]
-pub(super) struct Found {
-    /// The policy's status of the workload as JSON: an entry of `status.targets`, or an empty object.
+pub(super) struct About {
+    /// The workload.
+    pub(super) workload: Key,
+    /// metadata.uid of the workload.
+    pub(super) uid: String,
+    /// The policy's status of the workload as JSON: an entry of `status.targets`, or an empty object. Empty if it is not sent.
     pub(super) status: Bytes,
     /// The time between two measurements of the check.
     pub(super) interval: Duration,
@@ -32,10 +41,19 @@ struct Spec {
 }
 
 /// Reads the policy of a measurement, with the status that the plan has written.
-pub(super) fn read(subject: &Subject, id: Option<&v1::MeasurementId>) -> Found {
+pub(super) fn read(subject: &Subject, request: &v1::Measure) -> Result<About, String> {
     let policy = subject.policy.as_ref();
     let policy = policy.and_then(|policy| serde_json::from_slice::<Policy>(&policy.object).ok());
     let mut policy = policy.unwrap_or_default();
+    let about = About {
+        workload: subject.workload.clone(),
+        uid: subject.uid.clone(),
+        status: Bytes::new(),
+        interval: interval(&policy.spec, request.id.as_ref()).into(),
+    };
+    if matches!(request.provider, Some(Provider::Prometheus(_))) {
+        return Ok(about);
+    }
     let mut patch: Value = serde_json::from_slice(&subject.status_patch).unwrap_or_default();
     if let Some(written) = patch.get_mut("status") {
         merge(&mut policy.status, written.take());
@@ -47,10 +65,18 @@ pub(super) fn read(subject: &Subject, id: Option<&v1::MeasurementId>) -> Found {
         target["uid"] == *subject.uid || (target["uid"].is_null() && target["name"] == *subject.workload.name)
     });
     let status = target.map_or_else(|| Value::Object(Map::new()), Value::take);
-    Found {
-        status: status.to_string().into(),
-        interval: interval(&policy.spec, id).into(),
+    let status = status.to_string();
+    if status.len() > MOST_STATUS {
+        return Err(format!(
+            "the policy's status of {} has {} bytes; at most {MOST_STATUS} are sent",
+            subject.workload.name,
+            status.len()
+        ));
     }
+    Ok(About {
+        status: status.into(),
+        ..about
+    })
 }
 
 /// The interval of the check. The name of a wave begins with that of its stage.
@@ -123,7 +149,8 @@ mod tests {
     }
 
     fn status(subject: &Subject) -> Value {
-        serde_json::from_slice(&read(subject, None).status).expect("JSON")
+        let about = read(subject, &v1::Measure::default()).expect("a small status");
+        serde_json::from_slice(&about.status).expect("JSON")
     }
 
     // The status that the plan writes is newer than that of its snapshot.
@@ -159,8 +186,23 @@ mod tests {
                 check: check.to_owned(),
                 ..v1::MeasurementId::default()
             };
-            let found = read(&subject, Some(&id)).interval;
+            let request = v1::Measure {
+                id: Some(id),
+                ..v1::Measure::default()
+            };
+            let found = read(&subject, &request).expect("a small status").interval;
             assert_eq!(found, Duration::from_secs(seconds), "{stage} {check}");
         }
+    }
+
+    #[test]
+    fn a_status_is_sent_only_where_it_is_used_and_if_it_is_small() {
+        let target = json!({"name": "agent", "uid": "u1", "message": "x".repeat(MOST_STATUS)});
+        let large = subject(&json!({ "targets": [target] }), "");
+        let mut request = v1::Measure::default();
+        let error = read(&large, &request).expect_err("it is too large");
+        assert!(error.ends_with("bytes; at most 262144 are sent"), "{error}");
+        request.provider = Some(Provider::Prometheus(v1::PrometheusQuery::default()));
+        assert_eq!(read(&large, &request).expect("it is not sent").status, "");
     }
 }

@@ -3,10 +3,8 @@
 use std::error::Error as _;
 use std::io;
 
-use bytes::Bytes;
 use hyper_util::rt::TokioIo;
 use nodewise_proto::v1::{self, measurement, verdict_service_client::VerdictServiceClient};
-use nodewise_runtime::measurements::Subject;
 use nodewise_telemetry::{grpc::code_name, in_short, with_causes};
 use nodewise_tls::client::Protocol;
 use tokio::time::Instant;
@@ -18,14 +16,21 @@ use super::address::Address;
 use super::credentials::Token;
 use super::dial::Dialer;
 use super::post::{AGENT, MOST_BYTES};
+use super::subject::About;
 
 /// What is asked.
-pub(super) fn request(subject: &Subject, measure: &v1::Measure, status: Bytes) -> v1::GetVerdictRequest {
+pub(super) fn request(about: About, measure: &v1::Measure) -> v1::GetVerdictRequest {
+    let About {
+        workload,
+        uid,
+        status,
+        ..
+    } = about;
     let workload = v1::WorkloadReference {
-        kind: subject.workload.kind.to_owned(),
-        namespace: subject.workload.namespace.to_string(),
-        name: subject.workload.name.to_string(),
-        uid: subject.uid.clone(),
+        kind: workload.kind.to_owned(),
+        namespace: workload.namespace.to_string(),
+        name: workload.name.to_string(),
+        uid,
         resource_version: String::new(),
     };
     v1::GetVerdictRequest {

@@ -28,12 +28,11 @@ pub(super) fn of(store: &Store, transition: &Transition, rules: Rules) -> Effect
     match transition {
         Transition::Workload(change) => {
             effects::workload(DAEMON_SET, change, rules, &mut effects);
-            if let (Some(old), None) = (&change.old, &change.new) {
+            if let Some(old) = (change.old.as_ref()).filter(|old| may_be_let_go(old, change.new.as_deref())) {
                 // Its entry leaves the statuses of its policies.
-                let policies = store.policies(old);
-                let others = policies
-                    .iter()
-                    .flat_map(|policy| store.targets(DAEMON_SET, policy));
+                let mut former = store.policies(old);
+                former.retain(|policy| change.new.as_ref().is_none_or(|new| !policy.may_target(new)));
+                let others = former.iter().flat_map(|policy| store.targets(DAEMON_SET, policy));
                 wake_each(others, &mut effects);
             }
         }
@@ -83,6 +82,11 @@ fn policy(store: &Store, change: &Change<Arc<RolloutPolicy>>, effects: &mut Effe
         sides.flat_map(|policy| store.targets(DAEMON_SET, policy)),
         effects,
     );
+}
+
+/// Whether policies may not target a DaemonSet any more: it is gone, or a selector may not select it any more.
+fn may_be_let_go(old: &Workload, new: Option<&Workload>) -> bool {
+    new.is_none_or(|new| new.labels != old.labels)
 }
 
 /// Enqueues workloads, each once.

@@ -1,11 +1,12 @@
 //! The metrics of RolloutPolicies: what their statuses say.
 //!
 //! Whoever may write a policy in some namespace chooses the names of its stages, and how many there are. So the number of series is
-//! bounded, and values that are not known become `Other`.
+//! bounded, for each namespace and for all, and values that are not known become `Other`.
 
 use std::{
-    collections::{BTreeMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
     hash::Hash,
+    ops::{AddAssign, SubAssign},
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
@@ -23,8 +24,10 @@ use super::{gauge, labels::WorkloadLabels};
 
 /// Most policies that have series.
 const MOST_POLICIES: usize = 1_000;
-/// Most targets and stages of all policies that have series. A stage has six.
-const MOST_STAGES: usize = 2_000;
+/// Most targets and stages of all policies that have series. A stage has six. Conditions do not count.
+const MOST_STAGES: usize = 4_000;
+/// The part of both that one namespace may have: whoever fills it must not silence the alerts of the others.
+const SHARE: usize = 4;
 
 /// The label value of everything that is not in the lists below.
 const OTHER: &str = "Other";
@@ -97,8 +100,81 @@ pub(super) struct Policies {
     stages: Family<StageLabels, Gauge>,
     nodes: Family<StageLabels, Gauge>,
     omitted: Gauge,
+    shown: Mutex<All>,
+}
+
+/// The series of all policies.
+#[derive(Default)]
+struct All {
     /// By namespace and name.
-    shown: Mutex<BTreeMap<(String, String), Shown>>,
+    of: BTreeMap<(String, String), Shown>,
+    total: Total,
+    /// Those of a namespace.
+    totals: HashMap<String, Total>,
+}
+
+/// Sums over policies. They are kept, because a policy changes often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Total {
+    known: usize,
+    /// Policies that have series.
+    policies: usize,
+    /// Targets and stages that have series.
+    stages: usize,
+    /// What has none.
+    omitted: usize,
+}
+
+impl AddAssign for Total {
+    fn add_assign(&mut self, other: Self) {
+        self.known += other.known;
+        self.policies += other.policies;
+        self.stages += other.stages;
+        self.omitted += other.omitted;
+    }
+}
+
+impl SubAssign for Total {
+    fn sub_assign(&mut self, other: Self) {
+        self.known -= other.known;
+        self.policies -= other.policies;
+        self.stages -= other.stages;
+        self.omitted -= other.omitted;
+    }
+}
+
+impl All {
+    fn put(&mut self, id: (String, String), shown: Shown) {
+        let total = shown.total();
+        self.total += total;
+        *self.totals.entry(id.0.clone()).or_default() += total;
+        self.of.insert(id, shown);
+    }
+
+    /// Removes a policy, and returns its series. None if it is not known.
+    fn remove(&mut self, id: &(String, String)) -> Shown {
+        let Some(shown) = self.of.remove(id) else {
+            return Shown::default();
+        };
+        let total = shown.total();
+        self.total -= total;
+        if let Some(of_namespace) = self.totals.get_mut(&id.0) {
+            *of_namespace -= total;
+            if *of_namespace == Total::default() {
+                self.totals.remove(&id.0);
+            }
+        }
+        shown
+    }
+
+    /// How many targets and stages of a further policy of a namespace may have series. `None` if the policy may have none.
+    fn room(&self, namespace: &str) -> Option<usize> {
+        let of_namespace = self.totals.get(namespace).copied().unwrap_or_default();
+        let is_full = self.total.policies >= MOST_POLICIES || of_namespace.policies >= MOST_POLICIES / SHARE;
+        let room = MOST_STAGES.saturating_sub(self.total.stages);
+        let share = (MOST_STAGES / SHARE).saturating_sub(of_namespace.stages);
+        (!is_full).then_some(room.min(share))
+    }
 }
 
 /// The series of one policy.
@@ -113,8 +189,13 @@ struct Shown {
 }
 
 impl Shown {
-    fn has_series(&self) -> bool {
-        !self.conditions.is_empty() || self.size() > 0
+    fn total(&self) -> Total {
+        Total {
+            known: 1,
+            policies: usize::from(!self.conditions.is_empty() || self.size() > 0),
+            stages: self.size(),
+            omitted: self.omitted,
+        }
     }
 
     /// The number of targets and stages.
@@ -188,32 +269,30 @@ impl Policies {
         let object: Object = serde_json::from_slice(&policy.object).unwrap_or_default();
         let id = (policy.namespace.clone(), policy.name.clone());
         let mut all = self.lock();
-        let before = all.remove(&id).unwrap_or_default();
-        let now = if all.values().filter(|shown| shown.has_series()).count() < MOST_POLICIES {
-            let others: usize = all.values().map(Shown::size).sum();
-            Shown::of(policy, &object.status, MOST_STAGES.saturating_sub(others))
-        } else {
-            Shown {
+        let before = all.remove(&id);
+        let now = match all.room(&policy.namespace) {
+            Some(room) => Shown::of(policy, &object.status, room),
+            None => Shown {
                 omitted: 1,
                 ..Shown::default()
-            }
+            },
         };
         self.replace(&before, &now);
-        all.insert(id, now);
-        self.count_omitted(&all);
+        all.put(id, now);
+        self.omitted.set(gauge(all.total.omitted));
     }
 
     /// Removes the series of a policy that is gone.
     pub(super) fn remove(&self, policy: &RolloutPolicy) {
         let mut all = self.lock();
         let before = all.remove(&(policy.namespace.clone(), policy.name.clone()));
-        self.replace(&before.unwrap_or_default(), &Shown::default());
-        self.count_omitted(&all);
+        self.replace(&before, &Shown::default());
+        self.omitted.set(gauge(all.total.omitted));
     }
 
     /// Removes the series of every policy.
     pub(super) fn forget_all(&self) {
-        self.lock().clear();
+        *self.lock() = All::default();
         self.conditions.clear();
         self.targets.clear();
         self.stages.clear();
@@ -229,12 +308,7 @@ impl Policies {
         replace(&self.nodes, &before.nodes, &now.nodes);
     }
 
-    fn count_omitted(&self, all: &BTreeMap<(String, String), Shown>) {
-        self.omitted
-            .set(gauge(all.values().map(|shown| shown.omitted).sum()));
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<(String, String), Shown>> {
+    fn lock(&self) -> MutexGuard<'_, All> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -250,7 +324,8 @@ impl Policies {
         let help = "Nodes of a stage, by state: all; updated (with a pod of the update revision); available (with an available one); exempt; failed. \
                     A node counts in each state that applies";
         own.register("rollout_stage_nodes", help, self.nodes.clone());
-        let help = "RolloutPolicies, targets and stages that have no series, because at most 1,000 policies and 2,000 targets and stages have some";
+        let help = "RolloutPolicies, targets and stages that have no series, because at most 1,000 policies and 4,000 targets and stages have some, \
+                    and those of one namespace a quarter of that";
         own.register("policy_series_omitted", help, self.omitted.clone());
     }
 }
@@ -381,30 +456,78 @@ mod tests {
         assert_eq!(series(&policies), [""; 0]);
     }
 
+    /// A policy of another namespace.
+    fn elsewhere(namespace: &str, name: &str, status: &Value) -> RolloutPolicy {
+        let mut policy = policy(name, status);
+        namespace.clone_into(&mut policy.namespace);
+        policy
+    }
+
+    fn accepted() -> Value {
+        json!({"conditions": [condition("Accepted", "True", "Accepted")]})
+    }
+
     #[test]
-    fn the_number_of_series_is_bounded() {
-        let policies = Policies::default();
-        policies.set(&policy("large", &status("Soaking", MOST_STAGES + 10)));
+    fn the_number_of_series_of_a_namespace_is_bounded() {
+        let (policies, share) = (Policies::default(), MOST_STAGES / SHARE);
+        policies.set(&policy("large", &status("Soaking", share + 10)));
         // One is the target.
         assert_eq!(policies.omitted.get(), 11);
         policies.set(&policy("late", &status("Soaking", 3)));
         assert_eq!(policies.omitted.get(), 15);
         let late = |line: &&String| line.contains("policy=\"late\"");
         assert_eq!(series(&policies).iter().filter(late).count(), 2, "its conditions");
-        assert_eq!(series(&policies).len(), 4 + 1 + 6 * (MOST_STAGES - 1));
+        assert_eq!(series(&policies).len(), 4 + 1 + 6 * (share - 1));
         policies.remove(&policy("large", &json!(null)));
         policies.set(&policy("late", &status("Soaking", 3)));
         assert_eq!(
             (policies.omitted.get(), series(&policies).len()),
             (0, 2 + 1 + 6 * 3)
         );
-        for number in 1..MOST_POLICIES + 5 {
-            policies.set(&policy(
-                &number.to_string(),
-                &json!({"conditions": [condition("Accepted", "True", "Accepted")]}),
-            ));
+        for number in 1..MOST_POLICIES / SHARE + 5 {
+            policies.set(&policy(&number.to_string(), &accepted()));
         }
         assert_eq!(policies.omitted.get(), 5);
-        assert_eq!(series(&policies).len(), 2 + 1 + 6 * 3 + MOST_POLICIES - 1);
+        assert_eq!(series(&policies).len(), 2 + 1 + 6 * 3 + MOST_POLICIES / SHARE - 1);
+    }
+
+    // Whoever fills one namespace takes nothing from the others.
+    #[test]
+    fn a_namespace_that_is_full_leaves_room_for_others() {
+        let policies = Policies::default();
+        for number in 0..MOST_POLICIES {
+            policies.set(&elsewhere("full", &number.to_string(), &status("Soaking", 20)));
+        }
+        assert!(policies.omitted.get() > 0);
+        let before = policies.omitted.get();
+        policies.set(&policy("p", &status("Soaking", 3)));
+        assert_eq!(policies.omitted.get(), before);
+        let of_a = |line: &&String| line.contains("namespace=\"a\"");
+        assert_eq!(series(&policies).iter().filter(of_a).count(), 2 + 1 + 6 * 3);
+    }
+
+    #[test]
+    fn the_number_of_series_of_all_is_bounded() {
+        let policies = Policies::default();
+        for number in 0..MOST_POLICIES + 5 {
+            policies.set(&elsewhere(&number.to_string(), "p", &status("Soaking", 4)));
+        }
+        // Five targets and stages for each policy.
+        let omitted = 5 * (MOST_POLICIES - MOST_STAGES / 5) + 5;
+        assert_eq!(policies.omitted.get(), gauge(omitted));
+        let has = |text: &str| {
+            series(&policies)
+                .iter()
+                .filter(|line| line.contains(text))
+                .count()
+        };
+        assert_eq!(has("condition=\"Accepted\""), MOST_POLICIES);
+        assert_eq!(has("rollout_stage_state"), MOST_STAGES / 5 * 4);
+        for number in 0..MOST_POLICIES + 5 {
+            policies.remove(&elsewhere(&number.to_string(), "p", &json!(null)));
+        }
+        assert_eq!((policies.omitted.get(), series(&policies).len()), (0, 0));
+        let all = policies.lock();
+        assert!(all.of.is_empty() && all.totals.is_empty() && all.total == Total::default());
     }
 }

@@ -3,7 +3,7 @@
 //! A policy is written by whoever owns a namespace, and the executor writes and calls with its own rights. So a plan may write only
 //! the status of a policy that was sent, in the version that was sent, and may ask only those whom such a policy names.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet, hash_map::Entry};
 
 use nodewise_api::{Analysis, RolloutPolicySpec, Stage};
 use nodewise_projection::{RolloutPolicy, is_label_value};
@@ -125,13 +125,13 @@ pub(super) fn check_patch(patch: &PatchObject, request: &RequestContext<'_>) -> 
 
 /// Checks the measurements that the plan asks for.
 pub(super) fn check(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(), Violation> {
-    let mut asked = HashSet::new();
+    let (mut asked, mut specs) = (HashSet::new(), Specs::default());
     for action in plan.actions() {
         let Some(Kind::Measure(measure)) = &action.kind else {
             continue;
         };
         let violation = |what| Violation::of(action, what);
-        let id = check_measure(measure, request).map_err(violation)?;
+        let id = check_measure(measure, request, &mut specs).map_err(violation)?;
         let parts = (&id.policy_uid, &id.revision_hash, &id.stage, &id.check, id.number);
         if !asked.insert(parts) {
             return Err(violation("the plan asks for the measurement twice".to_owned()));
@@ -141,9 +141,10 @@ pub(super) fn check(plan: &v1::Plan, request: &RequestContext<'_>) -> Result<(),
 }
 
 /// Checks one measurement, and returns its id.
-fn check_measure<'m>(
+fn check_measure<'m, 'r>(
     measure: &'m v1::Measure,
-    request: &RequestContext<'_>,
+    request: &RequestContext<'r>,
+    specs: &mut Specs<'r>,
 ) -> Result<&'m v1::MeasurementId, String> {
     let id = measure.id.as_ref().ok_or("it has no id")?;
     if id.revision_hash.is_empty() || !is_label_value(&id.revision_hash) {
@@ -153,7 +154,7 @@ fn check_measure<'m>(
         ));
     }
     let policy = sent(request, &measure.policy_name, &id.policy_uid)?;
-    let spec = spec(policy)?;
+    let spec = specs.of(policy)?;
     let mut checks = (spec.stages.iter())
         .filter(|stage| is_of_stage(&id.stage, stage))
         .flat_map(|stage| &stage.analysis);
@@ -183,7 +184,22 @@ fn sent<'a>(request: &RequestContext<'a>, name: &str, uid: &str) -> Result<&'a R
         .ok_or_else(|| format!("it is about RolloutPolicy {name:?} with uid {uid:?}, which was not sent"))
 }
 
-fn spec(policy: &RolloutPolicy) -> Result<RolloutPolicySpec, String> {
+/// The specs of policies, by uid. Each is read once for a plan: a policy may have 1 MiB, and a plan many measurements for it.
+#[derive(Default)]
+struct Specs<'r> {
+    read: HashMap<&'r str, RolloutPolicySpec>,
+}
+
+impl<'r> Specs<'r> {
+    fn of(&mut self, policy: &'r RolloutPolicy) -> Result<&RolloutPolicySpec, String> {
+        Ok(match self.read.entry(&policy.uid) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(read_spec(policy)?),
+        })
+    }
+}
+
+fn read_spec(policy: &RolloutPolicy) -> Result<RolloutPolicySpec, String> {
     #[derive(Deserialize)]
     struct Object {
         spec: RolloutPolicySpec,
@@ -223,5 +239,27 @@ fn provider(check: &Analysis) -> Option<Provider> {
             tls: grpc.tls.unwrap_or(true),
         })),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_spec_is_read_once() {
+        let policy = |uid: &str| {
+            let object =
+                json!({"metadata": {"name": "p", "uid": uid}, "spec": {"targets": {"names": ["agent"]}}});
+            RolloutPolicy::from_json(&object).expect("a policy")
+        };
+        let [policy, other] = ["u1", "u2"].map(policy);
+        let mut specs = Specs::default();
+        let mut read = |policy| std::ptr::from_ref(specs.of(policy).expect("a spec"));
+        let first = read(&policy);
+        assert_eq!(read(&policy), first);
+        assert_ne!(read(&other), first);
     }
 }

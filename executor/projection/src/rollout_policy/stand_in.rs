@@ -1,5 +1,7 @@
-//! What is kept of a policy that is too much to keep: an object that says which workloads it targets and which revisions it has
-//! decided about, and whose spec no version of the service can use. So it holds the rollouts of its targets (L-2).
+//! What is kept or sent in the place of a policy: an object that says which workloads it targets and what it has decided.
+//!
+//! Of a policy that is too much to keep, no version of the service can use the spec. So it holds the rollouts of its targets (L-2). Of
+//! a policy that does not count for a workload, the service needs all but the rest of the spec.
 
 use bytes::Bytes;
 use serde::Deserialize;
@@ -18,8 +20,9 @@ pub(super) struct StandIn {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct Object<'a> {
+    api_version: Option<String>,
     metadata: Meta,
     #[serde(borrow)]
     spec: Option<&'a RawValue>,
@@ -66,6 +69,7 @@ pub(super) fn write(object: &str, identity: &Value, why: &str, most: usize) -> S
         metadata,
         spec,
         status,
+        ..
     } = parse_text(object).unwrap_or_default();
     let fits = |text: &str| text.len() <= most;
     let targets = spec.and_then(|spec| parse_text::<Spec<'_>>(spec.get()).ok());
@@ -82,29 +86,54 @@ pub(super) fn write(object: &str, identity: &Value, why: &str, most: usize) -> S
     // The reason stands where a list belongs: the service quotes it when it says why it cannot use the policy.
     let mut stand_in =
         json!({"metadata": identity, "spec": {"stages": why}, "status": status.unwrap_or(json!({}))});
-    let members = [
-        ("metadata", "generation", metadata.generation.map(Value::from)),
-        (
-            "metadata",
-            "creationTimestamp",
-            metadata.creation_timestamp.map(Value::from),
-        ),
-        (
-            "metadata",
-            "deletionTimestamp",
-            metadata.deletion_timestamp.map(Value::from),
-        ),
-        ("spec", "targets", targets),
-    ];
-    for (of, name, value) in members {
-        if let Some(value) = value {
-            stand_in[of][name] = value;
-        }
+    metadata.add_to(&mut stand_in["metadata"]);
+    if let Some(targets) = targets {
+        stand_in["spec"]["targets"] = targets;
     }
     StandIn {
         object: stand_in.to_string().into(),
         has_targets,
         has_status,
+    }
+}
+
+/// Writes what is sent of a policy that does not count for a workload. `None` if it cannot be written.
+///
+/// Its spec can be read, so that the service does not call the policy invalid. It is paused: should a service take it for the policy
+/// that counts after all, nothing is rolled out without the stages.
+pub(super) fn not_counting(object: &str, identity: &Value) -> Option<Bytes> {
+    let Object {
+        api_version,
+        metadata,
+        spec,
+        status,
+    } = parse_text(object).ok()?;
+    let targets = parse_text::<Spec<'_>>(spec?.get()).ok()?.targets.get();
+    let targets: Value = parse_text(targets).ok()?;
+    let status: Option<Value> = status.and_then(|status| parse_text(status.get()).ok());
+    let mut stand_in = json!({"metadata": identity, "spec": {"targets": targets, "paused": true}});
+    metadata.add_to(&mut stand_in["metadata"]);
+    if let Some(version) = api_version {
+        stand_in["apiVersion"] = version.into();
+    }
+    if let Some(status) = status {
+        stand_in["status"] = status;
+    }
+    Some(stand_in.to_string().into())
+}
+
+impl Meta {
+    fn add_to(self, metadata: &mut Value) {
+        let members = [
+            ("generation", self.generation.map(Value::from)),
+            ("creationTimestamp", self.creation_timestamp.map(Value::from)),
+            ("deletionTimestamp", self.deletion_timestamp.map(Value::from)),
+        ];
+        for (name, value) in members {
+            if let Some(value) = value {
+                metadata[name] = value;
+            }
+        }
     }
 }
 

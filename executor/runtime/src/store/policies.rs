@@ -14,15 +14,16 @@ pub(crate) use bounded::bound;
 
 /// Most policies of a snapshot. Only the first of them counts for a workload; the others are told so.
 const MOST_SENT: usize = 100;
-/// Most entries of a policy's status that are sent as deleted.
+/// Most entries of a policy's status that are sent as former ones.
 const MOST_FORMER_SENT: usize = 1_000;
-/// Most bytes of the policies of a snapshot after the first. Anyone who may create policies in a namespace may create many.
-const MOST_BYTES: usize = 8 << 20;
+/// Most bytes of the policies of a snapshot after the first. Anyone who may create policies in a namespace may create many, and the
+/// service reads them for each plan.
+const MOST_BYTES: usize = 1 << 20;
 
 impl Store {
     /// The policies of a workload's snapshot: those that target it, and those of which it cannot be told. The oldest come first,
-    /// then the first by name; those of which it cannot be told come last, as for the service. One whose status is not kept is sent
-    /// only if it counts: its status cannot be written.
+    /// then the first by name; those of which it cannot be told come last, as for the service. The first counts. The others are sent
+    /// without their stages. One whose status is not kept is sent only if it counts: its status cannot be written.
     #[must_use]
     pub fn policies(&self, workload: &Workload) -> Vec<Arc<RolloutPolicy>> {
         let all = self.policies.in_namespace(&workload.key.namespace);
@@ -43,11 +44,15 @@ impl Store {
             .enumerate()
             .filter(|(index, policy)| *index == 0 || has_status(policy))
             .take(MOST_SENT)
-            .take_while(|(index, policy)| {
+            .map_while(|(index, policy)| {
+                if index == 0 {
+                    return Some(Arc::clone(policy));
+                }
+                let policy = policy.not_counting();
                 bytes = bytes.saturating_add(policy.object.len());
-                *index == 0 || bytes <= MOST_BYTES
+                (bytes <= MOST_BYTES).then_some(policy)
             });
-        fit.map(|(_, policy)| Arc::clone(policy)).collect()
+        fit.collect()
     }
 
     /// Whether a workload has a policy, or may have one.
@@ -57,17 +62,18 @@ impl Store {
         all.any(|policy| policy.may_target(workload))
     }
 
-    /// The uids of workloads of a kind in the status of a policy that do not exist any more.
+    /// The uids of workloads of a kind in the status of a policy that do not exist any more, or that it does not target any more. One
+    /// whose targets cannot be told may target all that exist.
     #[must_use]
     pub fn former_targets(&self, kind: &'static str, policy: &RolloutPolicy) -> Vec<String> {
-        let is_deleted = |(name, uid): &&(String, String)| {
+        let is_former = |(name, uid): &&(String, String)| {
             let key = Key::new(kind, &policy.namespace, name);
             self.workloads
                 .get(&key)
-                .is_none_or(|workload| *workload.uid != **uid)
+                .is_none_or(|workload| *workload.uid != **uid || !policy.may_target(workload))
         };
-        let deleted = policy.recorded.iter().filter(is_deleted);
-        deleted
+        let former = policy.recorded.iter().filter(is_former);
+        former
             .map(|(_, uid)| uid.clone())
             .take(MOST_FORMER_SENT)
             .collect()
@@ -150,7 +156,11 @@ impl Cached for RolloutPolicy {
             .map_or(new, Arc::clone);
         store.log_reduced(old.as_deref(), &new);
         store.check_cuts(&new.namespace);
-        let version = |policy: &RolloutPolicy| (policy.uid.clone(), policy.resource_version.clone());
+        // A list may have the whole of a policy of which there was only room for a mark, or the other way round.
+        let version = |policy: &RolloutPolicy| {
+            let reduced = policy.reduced.is_some();
+            (policy.uid.clone(), policy.resource_version.clone(), reduced)
+        };
         let is_same = old.as_ref().is_some_and(|old| version(old) == version(&new));
         (!is_same || store.is_relisting).then_some(Transition::Policy(Change { old, new: Some(new) }))
     }
@@ -211,8 +221,30 @@ mod tests {
         ] {
             let object = json!({"metadata": {"namespace": "ns", "name": "a", "uid": "a"}, "status": status});
             let policy = RolloutPolicy::from_json(&object).expect("a policy");
-            let deleted = store([]).former_targets(DAEMON_SETS.kind, &policy);
-            assert_eq!(deleted, expected, "{status}");
+            let former = store([]).former_targets(DAEMON_SETS.kind, &policy);
+            assert_eq!(former, expected, "{status}");
+        }
+    }
+
+    // A status has a bounded number of entries: those of workloads that a policy has let go must not fill it.
+    #[test]
+    fn entries_of_a_status_whose_workload_is_not_a_target_any_more_are_told() {
+        let of_other_label = json!({"selector": {"matchLabels": {"tier": "other"}}});
+        for (targets, expected) in [
+            (json!({"names": ["foo"]}), vec![]),
+            (json!({"names": ["bar"]}), vec!["u1"]),
+            (json!({"selector": {}}), vec![]),
+            (of_other_label, vec!["u1"]),
+            (json!(7), vec![]),
+        ] {
+            let object = json!({
+                "metadata": {"namespace": "ns", "name": "a", "uid": "a"},
+                "spec": {"targets": targets},
+                "status": {"targets": [{"name": "foo", "uid": "u1", "state": "Complete"}]},
+            });
+            let policy = RolloutPolicy::from_json(&object).expect("a policy");
+            let former = store([]).former_targets(DAEMON_SETS.kind, &policy);
+            assert_eq!(former, expected, "{targets}");
         }
     }
 
@@ -249,22 +281,41 @@ mod tests {
         assert_eq!((sent.len(), &*sent[99]), (100, "p099"));
     }
 
+    // A small write of a tenant must not cost the service the reading of all that the tenant has written.
+    #[test]
+    fn of_the_policies_that_do_not_count_no_stages_are_sent() {
+        let all = (1..=MOST_SENT as i64).map(|number| of_size(&format!("p{number:03}"), number, 100_000));
+        let store = store([ClusterEvent::Policies(listed(all.collect()))]);
+        let sent = store.policies(&daemon_set("u1", "10"));
+        assert_eq!(sent.len(), MOST_SENT);
+        assert!(sent[0].object.len() > 100_000);
+        for policy in &sent[1..] {
+            let object: serde_json::Value = serde_json::from_slice(&policy.object).expect("JSON");
+            assert_eq!(object["spec"]["stages"], json!(null));
+            assert_eq!(object["status"]["targets"][0]["name"], "foo");
+        }
+    }
+
     #[test]
     fn policies_of_a_snapshot_have_a_limited_size() {
         let large = |name: &str, seconds, length| {
-            let mut policy = at(policy(name, "1", &json!({"selector": {}})), seconds);
-            policy.object = vec![b'x'; length].into();
-            policy
+            let object = json!({
+                "metadata": {"namespace": "ns", "name": name, "uid": name},
+                "spec": {"targets": {"names": ["foo"]}},
+                "status": {"summary": {"target": "x".repeat(length)}},
+            });
+            at(RolloutPolicy::from_json(&object).expect("a policy"), seconds)
         };
-        let all = vec![large("a", 1, MOST_BYTES + 1), large("b", 2, 1)];
-        let store_of_large = store([ClusterEvent::Policies(listed(all))]);
-        assert_eq!(sent(&store_of_large), ["a"], "the one that counts is always sent");
-        let all = vec![
-            large("a", 1, MOST_BYTES / 2),
-            large("b", 2, MOST_BYTES / 2),
-            large("c", 3, 1),
-        ];
-        assert_eq!(sent(&store([ClusterEvent::Policies(listed(all))])), ["a", "b"]);
+        let [half, most] = [MOST_BYTES / 2 - 1_000, MOST_BYTES - 1_000];
+        for (sizes, expected) in [
+            (vec![most, most, 3_000], vec!["0", "1"]),
+            (vec![most, half, half, 3_000, 1], vec!["0", "1", "2"]),
+        ] {
+            let all = sizes.iter().enumerate();
+            let all = all.map(|(index, size)| large(&index.to_string(), index as i64, *size));
+            let store = store([ClusterEvent::Policies(listed(all.collect()))]);
+            assert_eq!(sent(&store), expected, "{sizes:?}");
+        }
     }
 
     /// A policy of this size, which targets `foo`.
@@ -313,6 +364,20 @@ mod tests {
         store.apply(ClusterEvent::Policies(Delta::Applied(changed)));
         let policies = store.policies(&daemon_set("u1", "10"));
         assert_eq!(policies[0].reduced, None, "there is room for it");
+    }
+
+    // The version of the policy stays: only a transition wakes its targets.
+    #[test]
+    fn a_list_makes_a_mark_whole_again_once_there_is_room() {
+        let whole = of_size("a", 1, 1);
+        let mut store = store([ClusterEvent::Policies(listed(vec![whole.mark("x".to_owned())]))]);
+        let list = || ClusterEvent::Policies(listed(vec![whole.clone()]));
+        let woken = store.apply(list());
+        assert!(
+            matches!(&woken[..], [Transition::Policy(Change { new: Some(new), .. })] if new.reduced.is_none()),
+            "{woken:?}"
+        );
+        assert_eq!(store.apply(list()).len(), 0, "nothing has changed");
     }
 
     // L-3, and a list after a gap in the watch.

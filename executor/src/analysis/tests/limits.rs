@@ -7,6 +7,7 @@ use futures::stream;
 
 use super::servers::{Http, TlsFront, Verdicts, response};
 use super::*;
+use crate::analysis::turns::MOST_WAITING;
 
 #[tokio::test]
 async fn only_hosts_that_the_operator_allows_are_called() {
@@ -196,4 +197,37 @@ async fn a_credential_is_sent_over_tls_only() {
     let asked = verdicts.asked();
     let sent = asked[0].metadata().get("authorization").expect("a token");
     assert_eq!(sent, "Bearer token-of-prom");
+}
+
+// A call may wait for long, and meanwhile the policy may be replaced by ever new versions.
+#[tokio::test]
+async fn a_call_that_waits_does_not_keep_its_policy() {
+    let server = Http::with(200, "1").await;
+    let (analyzer, subject) = (of(server.address), subject("1m"));
+    for request in [
+        query(&server.url()),
+        webhook(&server.url()),
+        verdict("127.0.0.1:1", false),
+    ] {
+        let _waits = analyzer.measure(&subject, &request);
+        let policy = subject.policy.as_ref().expect("a policy");
+        assert_eq!(Arc::strong_count(policy), 1, "{request:?}");
+    }
+}
+
+#[tokio::test]
+async fn of_a_namespace_few_calls_wait() {
+    let server = Http::with(200, "1").await;
+    let analyzer = of(server.address);
+    let request = webhook(&server.url());
+    let mut waiting: Vec<_> = (0..MOST_WAITING)
+        .map(|_| analyzer.measure(&subject("1m"), &request))
+        .collect();
+    let found = error(&analyzer, &request).await;
+    assert!(
+        found.contains("100 measurements of the namespace wait already"),
+        "{found}"
+    );
+    waiting.pop();
+    assert_eq!(measure(&analyzer, &request).await, value("1"));
 }

@@ -64,6 +64,44 @@ fn a_policy_wakes_its_old_and_its_new_targets() {
     );
 }
 
+// Its entry leaves the statuses of the policies that have let it go, with the next plan of one of the others.
+#[test]
+fn a_daemon_set_that_is_not_selected_any_more_wakes_the_other_targets() {
+    let apply = |store: &mut Store, name: &str, version: u32, tier: &str| {
+        let object = json!({
+            "metadata": {"namespace": "ns", "name": name, "uid": name, "resourceVersion": version.to_string(), "labels": {"tier": tier}},
+            "spec": {"selector": {"matchLabels": {"app": name}}, "template": {}},
+        });
+        let workload = Workload::daemon_set_from_json(&object).expect("a DaemonSet");
+        let event = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(workload));
+        take(store, event, MENDED)
+    };
+    let mut store = Store::new(&[DAEMON_SETS], 4);
+    let of_tier = json!({"selector": {"matchLabels": {"tier": "a"}}});
+    apply_policy(&mut store, "p", 1, &of_tier);
+    apply_policy(&mut store, "q", 1, &json!({"names": ["ds1", "ds3"]}));
+    for name in ["ds1", "ds2", "ds3"] {
+        apply(&mut store, name, 1, if name == "ds3" { "b" } else { "a" });
+    }
+    for (version, tier, expected) in [
+        (2, "a", &["ds1"][..]),
+        (3, "b", &["ds1", "ds2"]),
+        (4, "c", &["ds1"]),
+        (5, "a", &["ds1"]),
+    ] {
+        let effects = apply(&mut store, "ds1", version, tier);
+        let woken: std::collections::BTreeSet<_> = effects
+            .wakes
+            .iter()
+            .map(|wake| wake.key.name.to_string())
+            .collect();
+        assert!(
+            woken.iter().map(String::as_str).eq(expected.iter().copied()),
+            "{version} {woken:?}"
+        );
+    }
+}
+
 /// A node that is ready or not, since this time.
 fn node(status: &str, since: &str, cordoned: bool, maintenance: &str) -> ClusterEvent {
     let object = json!({
@@ -145,4 +183,32 @@ fn the_snapshot_has_the_policies() {
     assert_eq!(object["kind"], "RolloutPolicy");
     assert_eq!(object["spec"]["targets"], json!({"names": ["ds1"]}));
     assert_eq!(policies(&mut store, "ds2"), []);
+}
+
+// L-1: a policy that does not count is sent without its stages, and the service can read its spec: it is no policy that is invalid.
+#[test]
+fn of_a_policy_that_does_not_count_the_service_gets_what_it_can_read() {
+    let mut store = cluster_with_policy();
+    let object = json!({
+        "metadata": {"namespace": "ns", "name": "z", "uid": "z", "resourceVersion": "1", "creationTimestamp": "2026-01-01T00:00:00Z"},
+        "spec": {"targets": {"selector": {}}, "stages": [{"name": "canary", "replicas": 1}]},
+    });
+    let second = RolloutPolicy::from_json(&object).expect("a policy");
+    take(&mut store, ClusterEvent::Policies(Delta::Applied(second)), MENDED);
+    let spec = |store: &mut Store, name: &str, policy: usize| {
+        let workload = Arc::clone(store.workload(&key(name)).expect("it"));
+        let v1::workload::Kind::DaemonSet(daemon_set) = DaemonSets::message(store, &workload, &[]) else {
+            panic!("no DaemonSet");
+        };
+        let object = &daemon_set.rollout_policies[policy].object;
+        let object: Value = serde_json::from_slice(object).expect("JSON");
+        let spec: nodewise_api::RolloutPolicySpec =
+            serde_json::from_value(object["spec"].clone()).expect("a spec");
+        spec
+    };
+    let sent = spec(&mut store, "ds1", 1);
+    assert!(sent.stages.is_empty() && sent.targets.selector.is_some());
+    assert_eq!(sent.paused, Some(true), "it would hold");
+    let counts = spec(&mut store, "ds2", 0);
+    assert_eq!((counts.stages.len(), counts.paused), (1, None), "where it counts");
 }
