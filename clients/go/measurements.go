@@ -243,7 +243,8 @@ func policyWrites(plan *nodewisev1.Plan) []*nodewisev1.Action {
 	return writes
 }
 
-// statusFor returns a policy's status of the workload as JSON: as the plan has just written it, or else as the snapshot had it.
+// statusFor returns a policy's status of the workload as JSON: as the plan has just written it, or else as the snapshot had it. A workload of the
+// name that is gone has an entry of its own, with another uid.
 func statusFor(planned *planned, measure *nodewisev1.Measure) []byte {
 	var objects [][]byte
 	for _, write := range policyWrites(planned.plan) {
@@ -262,7 +263,7 @@ func statusFor(planned *planned, measure *nodewisev1.Measure) []byte {
 			continue
 		}
 		for _, target := range rawjson.List(parsed, "status", "targets") {
-			if rawjson.At(target, "name") != planned.workload.Key.Name {
+			if rawjson.At(target, "name") != planned.workload.Key.Name || rawjson.At(target, "uid") != string(planned.workload.UID) {
 				continue
 			}
 			if written, err := json.Marshal(target); err == nil {

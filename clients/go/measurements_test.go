@@ -92,7 +92,7 @@ func TestAMeasurementIsSentUntilItIsCounted(t *testing.T) {
 		t.Errorf("%d measurements were made", asked)
 	}
 	request := measurer.asked[0]
-	if request.Workload.GetName() != "agent" || string(request.Status) != `{"name":"agent","state":"Soaking"}` || request.GetWebhook().GetUrl() != "https://checks" {
+	if request.Workload.GetName() != "agent" || string(request.Status) != `{"name":"agent","state":"Soaking","uid":"d1"}` || request.GetWebhook().GetUrl() != "https://checks" {
 		t.Errorf("asked for %v", request)
 	}
 	r.cluster.refuse = func(string, write.Key) error {
@@ -135,7 +135,7 @@ func TestAMeasurementHasTheStatusThatWasJustWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	measurer.values <- "1"
-	if status := string(measurer.asked[0].Status); status != `{"name":"agent","state":"New"}` {
+	if status := string(measurer.asked[0].Status); status != `{"name":"agent","state":"New","uid":"d1"}` {
 		t.Errorf("the status is %s", status)
 	}
 	if interval := measurer.asked[0].Interval; interval != 90*time.Second {
