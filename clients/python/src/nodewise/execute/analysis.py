@@ -1,21 +1,25 @@
 """The measurements for RolloutPolicies, in snapshots and after plans; and conflicts of the statuses that count them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .. import v1
 from ..apply import Applied
 from ..measurements import Measurements
 from ..objects import Workload
+from ..policies import RolloutPolicy
 
 
-def add(snapshot: v1.Snapshot, workload: Workload, measurements: Measurements) -> list[v1.MeasurementId]:
-    """Adds to the snapshot of a workload what its plan needs for the analysis of policies. Returns which measurements
-    it has. Without policies nothing is added.
+def add(
+    snapshot: v1.Snapshot, workload: Workload, policies: Iterable[RolloutPolicy], measurements: Measurements
+) -> list[v1.MeasurementId]:
+    """Adds to the snapshot of a workload with these policies what its plan needs for their analysis. Returns which
+    measurements it has. Without policies nothing is added. What was measured for other policies is forgotten.
     """
     daemon_set = snapshot.workload.daemon_set
     if not daemon_set.rollout_policies:
         measurements.forget(workload.key)
         return []
+    measurements.retain(workload.key, {policy.uid for policy in policies})
     daemon_set.analysis_hosts.extend(measurements.hosts)
     daemon_set.measurements.extend(measurements.results(workload.key, workload.uid))
     return [measurement.id for measurement in daemon_set.measurements]
