@@ -264,15 +264,18 @@ func TestWhatWasMeasuredForOtherPoliciesIsForgotten(t *testing.T) {
 	made.start(workload, measurementOf("p1", 0))
 	measurer.values <- "1"
 	<-ended
+	made.start(workload, measurementOf("p2", 0))
+	measurer.values <- "2"
+	<-ended
 	made.start(workload, measurementOf("p1", 1))
-	testkit.Eventually(t, "the second call", func() bool { asked, _ := measurer.counts(); return asked == 2 })
-	made.retain(key, []*cluster.Policy{{UID: "p1"}})
-	if results := made.results(workload); len(results) != 1 {
+	testkit.Eventually(t, "the third call", func() bool { asked, _ := measurer.counts(); return asked == 3 })
+	made.retain(key, []*cluster.Policy{{UID: "p1"}, {UID: "p2"}})
+	if results := made.results(workload); len(results) != 2 {
 		t.Errorf("got %v", results)
 	}
 	made.retain(key, []*cluster.Policy{{UID: "p2"}})
-	if results := made.results(workload); len(results) != 0 {
+	if results := made.results(workload); len(results) != 1 || results[0].GetValue() != "2" {
 		t.Errorf("got %v", results)
 	}
-	testkit.Eventually(t, "the second call has ended", func() bool { _, ended := measurer.counts(); return ended == 2 })
+	testkit.Eventually(t, "the third call has ended", func() bool { _, ended := measurer.counts(); return ended == 3 })
 }

@@ -20,7 +20,7 @@ func TestEachPolicyIsReadOnceForAPlan(t *testing.T) {
 		var actions []*nodewisev1.Action
 		for number := range count {
 			actions = append(actions, &nodewisev1.Action{Kind: &nodewisev1.Action_Measure{Measure: &nodewisev1.Measure{
-				Id:         &nodewisev1.MeasurementId{PolicyUid: "u", RevisionHash: "h", Stage: "s", Check: "c", Number: uint32(number)}, //nolint:gosec // small
+				Id:         &nodewisev1.MeasurementId{PolicyUid: "u", RevisionHash: "h", Stage: "s", Check: "c", Number: uint32(number)},
 				PolicyName: "p", Provider: &nodewisev1.Measure_Webhook{Webhook: &nodewisev1.WebhookCall{Url: "https://checks"}},
 			}}})
 		}
