@@ -279,3 +279,26 @@ func TestWhatWasMeasuredForOtherPoliciesIsForgotten(t *testing.T) {
 	}
 	testkit.Eventually(t, "the third call has ended", func() bool { _, ended := measurer.counts(); return ended == 3 })
 }
+
+// A policy of another name or uid never counts them.
+func TestMeasurementsEndWithTheirPolicy(t *testing.T) {
+	heedingAnother := func(*nodewisev1.PlanRequest) *nodewisev1.Plan {
+		return &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_NOOP, State: &nodewisev1.ReconcileState{}, RolloutPolicyUids: []string{"uid-q"}}
+	}
+	measurer := &scriptedMeasurer{}
+	r := newRig(t, plans(measuring(""), heedingAnother), WithMeasurer(measurer))
+	r.apply("agent:1")
+	r.addPolicy("p", "7", withCheck)
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the measurement is under way", func() bool { asked, _ := measurer.counts(); return asked == 1 })
+	if err := r.feed(policies).Replace(nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	r.addPolicy("q", "8", withCheck)
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the measurement has ended", func() bool { _, ended := measurer.counts(); return ended == 1 })
+}

@@ -461,6 +461,17 @@ async def test_a_measurement_is_sent_until_it_is_counted() -> None:
     assert sent == [(count, ["prometheus:9090"]) for count in (0, 1, 1, 0)]
 
 
+# A policy of another name or uid never counts it.
+async def test_a_measurement_ends_with_its_policy() -> None:
+    rig = PolicyRig(measuring(), plan(verdict=v1.VERDICT_NOOP, rollout_policy_uids=["q-uid"]), stages=STAGES)
+    assert await rig.reconcile() == Settled()
+    await asked(rig.measurer, 1)
+    rig.state.apply_event(Deleted(policy("p", "11")))
+    rig.state.apply_event(Applied(policy("q", "12", stages=STAGES)))
+    assert await rig.reconcile() == Settled()
+    await eventually(rig.measurer.asked[0].cancelled, "the end of the measurement")
+
+
 # Without a write that counts it, a plan without actions has seen the result.
 async def test_a_plan_without_actions_counts_a_measurement() -> None:
     rig = PolicyRig(measuring(), heeding(NOOP), stages=STAGES)
