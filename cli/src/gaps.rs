@@ -8,6 +8,7 @@ use crate::{
     input::{Cluster, Served},
     kind::Kind,
     print,
+    rollout::quote::word,
 };
 
 /// The command that prints the policies of a cluster. It fails where the kind is not installed.
@@ -56,7 +57,7 @@ fn command(workload: &Served) -> String {
     format!(
         "kubectl get {} -n {} -o yaml",
         kinds.join(","),
-        workload.namespace
+        word(&workload.namespace)
     )
 }
 

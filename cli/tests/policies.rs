@@ -296,6 +296,39 @@ fn the_verbs_write_the_policy() {
     }
 }
 
+// Whoever may write the status of a policy must not get commands into the shell of those who copy what is shown.
+#[test]
+fn texts_of_a_status_are_no_commands() {
+    let code = "x'; reboot; '";
+    let mut unknown = held();
+    unknown.item("agents")["status"]["targets"][0]["stages"][0]["analysis"][0]["name"] = json!(code);
+    let ran = unknown.run(&["rollout", "resume", "ds/agent", "--yes"]);
+    assert!(
+        !ran.stdout.contains("reboot"),
+        "the spec has no such check: {ran:?}"
+    );
+
+    let mut known = held();
+    let agents = known.item("agents");
+    agents["spec"]["stages"][0]["analysis"][0]["name"] = json!(code);
+    agents["status"]["targets"][0]["stages"][0]["analysis"][0]["name"] = json!(code);
+    let ran = known.run(&["rollout", "resume", "ds/agent", "--yes"]);
+    let command = ran.stdout.lines().find(|line| line.contains("kubectl patch"));
+    let command = command.unwrap_or_else(|| panic!("no command: {ran:?}"));
+    let words = shlex::split(command).expect("a command");
+    assert!(!words.iter().any(|word| word == "reboot;"), "{command}");
+
+    let mut resumed = rejected("Pause");
+    resumed.item("agents")["status"]["targets"][0]["rejectedRevision"]["digest"] = json!("4e5; reboot");
+    let mut rolled_back = soaking();
+    rolled_back.item("agents")["status"]["targets"][0]["digest"] = json!("$(reboot)");
+    for (dump, verb) in [(resumed, "resume"), (rolled_back, "rollback")] {
+        let ran = dump.run(&["rollout", verb, "ds/agent", "--yes"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""), "{verb}: {ran:?}");
+        assert!(ran.stderr.contains("where a digest belongs"), "{ran:?}");
+    }
+}
+
 #[test]
 fn what_cannot_be_done_says_why() {
     let mut other = policy("agents");

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -23,6 +24,10 @@ import (
 
 // maxMeasurements is how many measurements of a workload are under way or have results that are held: as many as a snapshot may have.
 const maxMeasurements = 1000
+
+// maxResultBytes is how many bytes the results of a workload have that are held. A service that asks for measurements and never counts them must not
+// fill the memory. Of one that counts them, each plan drops what is held.
+const maxResultBytes = 4 << 20
 
 // WithMeasurer makes the measurements that the checks of RolloutPolicies need, see package analysis. If not set, no measurement can be made, and a
 // policy with a check is not accepted, because no host may be called.
@@ -142,13 +147,26 @@ func (m *measurements) keep(of *measurement, result *nodewisev1.Measurement, id 
 	result.Id, result.Time = proto.CloneOf(id), timestamppb.Now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	of.result = result
 	for _, measured := range m.byWorkload {
 		if measured.entries[idOf(id)] == of {
+			of.result = measured.bounded(result)
 			return true
 		}
 	}
 	return false
+}
+
+// bounded returns a result, or an error in its place if too much is held already. The error counts as one of the check, so that the rollout waits.
+func (m *measured) bounded(result *nodewisev1.Measurement) *nodewisev1.Measurement {
+	bytes, held := proto.Size(result), 0
+	for _, entry := range m.entries {
+		held += proto.Size(entry.result)
+	}
+	if held+bytes > maxResultBytes {
+		result.Result = &nodewisev1.Measurement_Error{Error: fmt.Sprintf(
+			"the result has %d bytes, and %d bytes of results wait to be counted; at most %d are held for a workload", bytes, held, maxResultBytes)}
+	}
+	return result
 }
 
 func (m *measured) end() {
@@ -210,26 +228,55 @@ func (m *measurements) forget(key types.NamespacedName) {
 	delete(m.byWorkload, key)
 }
 
-// addTo adds to a snapshot what its plan needs for the analysis of policies, and returns the results that it has. Without policies it adds nothing.
-func (m *measurements) addTo(snapshot *nodewisev1.Snapshot, workload *cluster.Workload) []*nodewisev1.Measurement {
+// retain forgets what was measured for policies of a workload that are not these, and ends what is under way for them.
+func (m *measurements) retain(key types.NamespacedName, policies []*cluster.Policy) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	of := m.byWorkload[key]
+	if of == nil {
+		return
+	}
+	for id, entry := range of.entries {
+		if !slices.ContainsFunc(policies, func(policy *cluster.Policy) bool { return string(policy.UID) == id.policy }) {
+			entry.cancel()
+			delete(of.entries, id)
+		}
+	}
+	if len(of.entries) == 0 {
+		delete(m.byWorkload, key)
+	}
+}
+
+// addTo adds to the snapshot of a workload with these policies what its plan needs for their analysis, and returns the results that it has. Without
+// policies it adds nothing. What was measured for other policies is forgotten.
+func (m *measurements) addTo(
+	snapshot *nodewisev1.Snapshot, workload *cluster.Workload, policies []*cluster.Policy,
+) []*nodewisev1.Measurement {
 	daemonSet := snapshot.GetWorkload().GetDaemonSet()
 	if len(daemonSet.GetRolloutPolicies()) == 0 {
 		m.forget(workload.Key)
 		return nil
 	}
+	m.retain(workload.Key, policies)
 	daemonSet.AnalysisHosts = m.hosts
 	daemonSet.Measurements = m.results(workload)
 	return daemonSet.GetMeasurements()
 }
 
-// areCounted reports whether the statuses that count the measurements of the plan's snapshot are written: the writes have succeeded, or there are
-// none.
+// areCounted reports whether the status that counts the measurements of the plan's snapshot is written: the write has succeeded, or there is none.
+// It is in the first phase of its kind. Later ones are of policies that do not count.
 func areCounted(plan *nodewisev1.Plan, outcomes []*nodewisev1.Outcome) bool {
 	succeeded := map[uint32]bool{}
 	for _, outcome := range outcomes {
 		succeeded[outcome.GetActionId()] = outcome.GetResult() == nodewisev1.Result_RESULT_SUCCEEDED
 	}
-	return !slices.ContainsFunc(policyWrites(plan), func(write *nodewisev1.Action) bool { return !succeeded[write.GetId()] })
+	for _, phase := range plan.GetPhases() {
+		if phase.GetKind() == nodewisev1.PhaseKind_PHASE_KIND_ROLLOUT_POLICIES {
+			writes := plancheck.ActionsOf(&nodewisev1.Plan{Phases: []*nodewisev1.Phase{phase}})
+			return !slices.ContainsFunc(writes, func(write *nodewisev1.Action) bool { return !succeeded[write.GetId()] })
+		}
+	}
+	return true
 }
 
 // policyWrites are the actions of a plan that write statuses of policies.
@@ -243,7 +290,8 @@ func policyWrites(plan *nodewisev1.Plan) []*nodewisev1.Action {
 	return writes
 }
 
-// statusFor returns a policy's status of the workload as JSON: as the plan has just written it, or else as the snapshot had it.
+// statusFor returns a policy's status of the workload as JSON: as the plan has just written it, or else as the snapshot had it. A workload of the
+// name that is gone has an entry of its own, with another uid.
 func statusFor(planned *planned, measure *nodewisev1.Measure) []byte {
 	var objects [][]byte
 	for _, write := range policyWrites(planned.plan) {
@@ -262,7 +310,7 @@ func statusFor(planned *planned, measure *nodewisev1.Measure) []byte {
 			continue
 		}
 		for _, target := range rawjson.List(parsed, "status", "targets") {
-			if rawjson.At(target, "name") != planned.workload.Key.Name {
+			if rawjson.At(target, "name") != planned.workload.Key.Name || rawjson.At(target, "uid") != string(planned.workload.UID) {
 				continue
 			}
 			if written, err := json.Marshal(target); err == nil {

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+	"k8s.io/apimachinery/pkg/types"
+
 	"nodewise.dev/clients/go/analysis"
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/internal/testkit"
@@ -92,7 +95,7 @@ func TestAMeasurementIsSentUntilItIsCounted(t *testing.T) {
 		t.Errorf("%d measurements were made", asked)
 	}
 	request := measurer.asked[0]
-	if request.Workload.GetName() != "agent" || string(request.Status) != `{"name":"agent","state":"Soaking"}` || request.GetWebhook().GetUrl() != "https://checks" {
+	if request.Workload.GetName() != "agent" || string(request.Status) != `{"name":"agent","state":"Soaking","uid":"d1"}` || request.GetWebhook().GetUrl() != "https://checks" {
 		t.Errorf("asked for %v", request)
 	}
 	r.cluster.refuse = func(string, write.Key) error {
@@ -135,7 +138,7 @@ func TestAMeasurementHasTheStatusThatWasJustWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	measurer.values <- "1"
-	if status := string(measurer.asked[0].Status); status != `{"name":"agent","state":"New"}` {
+	if status := string(measurer.asked[0].Status); status != `{"name":"agent","state":"New","uid":"d1"}` {
 		t.Errorf("the status is %s", status)
 	}
 	if interval := measurer.asked[0].Interval; interval != 90*time.Second {
@@ -215,4 +218,87 @@ func TestWithoutAMeasurerNoMeasurementCanBeMade(t *testing.T) {
 	if len(sent) != 1 || sent[0].GetError() != "this executor makes no measurements" {
 		t.Errorf("sent %v", sent)
 	}
+}
+
+func measurementOf(policy string, number uint32) *analysis.Request {
+	return &analysis.Request{Measure: &nodewisev1.Measure{Id: &nodewisev1.MeasurementId{PolicyUid: policy, Number: number}}}
+}
+
+// A wrong service asks and never counts. The error counts as one of the check, so that the rollout waits.
+func TestTheResultsOfAWorkloadHaveALimitedSize(t *testing.T) {
+	const size = 64 << 10
+	measurer, ended := &scriptedMeasurer{values: make(chan string)}, make(chan struct{})
+	made := newMeasurements(measurer, func(types.NamespacedName) { ended <- struct{}{} })
+	workload := &cluster.Workload{Key: key, UID: "d1"}
+	for number := range uint32(100) {
+		made.start(workload, measurementOf("p1", number))
+		measurer.values <- strings.Repeat("x", size)
+		<-ended
+	}
+	results, bytes, values := made.results(workload), 0, 0
+	for _, result := range results {
+		bytes += proto.Size(result)
+		if result.GetValue() != "" {
+			values++
+		}
+	}
+	if len(results) != 100 || bytes > maxResultBytes+100*300 || values != maxResultBytes/size-1 {
+		t.Errorf("%d results have %d bytes and %d values", len(results), bytes, values)
+	}
+	if err := results[99].GetError(); !strings.Contains(err, "at most 4194304 are held") {
+		t.Errorf("got %q", err)
+	}
+	made.counted(key, results)
+	made.start(workload, measurementOf("p1", 0))
+	measurer.values <- "1"
+	<-ended
+	if results := made.results(workload); len(results) != 1 || results[0].GetValue() != "1" {
+		t.Errorf("got %v", results)
+	}
+}
+
+func TestWhatWasMeasuredForOtherPoliciesIsForgotten(t *testing.T) {
+	measurer, ended := &scriptedMeasurer{values: make(chan string)}, make(chan struct{})
+	made := newMeasurements(measurer, func(types.NamespacedName) { ended <- struct{}{} })
+	workload := &cluster.Workload{Key: key, UID: "d1"}
+	made.start(workload, measurementOf("p1", 0))
+	measurer.values <- "1"
+	<-ended
+	made.start(workload, measurementOf("p2", 0))
+	measurer.values <- "2"
+	<-ended
+	made.start(workload, measurementOf("p1", 1))
+	testkit.Eventually(t, "the third call", func() bool { asked, _ := measurer.counts(); return asked == 3 })
+	made.retain(key, []*cluster.Policy{{UID: "p1"}, {UID: "p2"}})
+	if results := made.results(workload); len(results) != 2 {
+		t.Errorf("got %v", results)
+	}
+	made.retain(key, []*cluster.Policy{{UID: "p2"}})
+	if results := made.results(workload); len(results) != 1 || results[0].GetValue() != "2" {
+		t.Errorf("got %v", results)
+	}
+	testkit.Eventually(t, "the third call has ended", func() bool { _, ended := measurer.counts(); return ended == 3 })
+}
+
+// A policy of another name or uid never counts them.
+func TestMeasurementsEndWithTheirPolicy(t *testing.T) {
+	heedingAnother := func(*nodewisev1.PlanRequest) *nodewisev1.Plan {
+		return &nodewisev1.Plan{Verdict: nodewisev1.Verdict_VERDICT_NOOP, State: &nodewisev1.ReconcileState{}, RolloutPolicyUids: []string{"uid-q"}}
+	}
+	measurer := &scriptedMeasurer{}
+	r := newRig(t, plans(measuring(""), heedingAnother), WithMeasurer(measurer))
+	r.apply("agent:1")
+	r.addPolicy("p", "7", withCheck)
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the measurement is under way", func() bool { asked, _ := measurer.counts(); return asked == 1 })
+	if err := r.feed(policies).Replace(nil, ""); err != nil {
+		t.Fatal(err)
+	}
+	r.addPolicy("q", "8", withCheck)
+	if err := r.Reconcile(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the measurement has ended", func() bool { _, ended := measurer.counts(); return ended == 1 })
 }

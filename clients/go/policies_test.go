@@ -23,7 +23,7 @@ import (
 // policyText is a RolloutPolicy as JSON, with this spec. Its uid is "uid-" and the name.
 func policyText(name, version, spec string) string {
 	return fmt.Sprintf(`{"apiVersion":"nodewise.dev/v1alpha1","kind":"RolloutPolicy","metadata":{"namespace":"ns","name":%q,"uid":"uid-%s",
-		"resourceVersion":%q},"spec":%s,"status":{"targets":[{"name":"agent","state":"Soaking"}]}}`, name, name, version, spec)
+		"resourceVersion":%q},"spec":%s,"status":{"targets":[{"name":"agent","uid":"before"},{"name":"agent","uid":"d1","state":"Soaking"}]}}`, name, name, version, spec)
 }
 
 func (r *rig) addPolicy(name, version, spec string) {
@@ -222,7 +222,7 @@ func patching(version string) func(*nodewisev1.PlanRequest) *nodewisev1.Plan {
 				Resource:    &nodewisev1.GroupVersionResource{Group: "nodewise.dev", Version: "v1alpha1", Resource: "rolloutpolicies"},
 				Object:      &nodewisev1.ObjectReference{Name: "p", Uid: "uid-p"},
 				Subresource: "status", PatchType: nodewisev1.PatchType_PATCH_TYPE_MERGE,
-				Patch: fmt.Appendf(nil, `{"metadata":{"uid":"uid-p","resourceVersion":%q},"status":{"targets":[{"name":"agent","state":"New"}]}}`, version),
+				Patch: fmt.Appendf(nil, `{"metadata":{"uid":"uid-p","resourceVersion":%q},"status":{"targets":[{"name":"agent","uid":"before"},{"name":"agent","uid":"d1","state":"New"}]}}`, version),
 			},
 		}}))
 	}

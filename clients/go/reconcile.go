@@ -379,9 +379,10 @@ func (r *controller) plan(
 		held := s.holdings.Get(workload.Key, workload.UID)
 		snapshot, others := takeSnapshot(s.store, r.kind, current, held, revisions, live, r.config.clock(), known)
 		leftOut += others
+		policies := s.store.Policies(current)
 		origins = append(origins, planned{
 			workload: current, sent: held, own: chosen.own(), asOf: s.store.LastChange(),
-			policies: s.store.Policies(current), measured: r.measurements.addTo(snapshot, current),
+			policies: policies, measured: r.measurements.addTo(snapshot, current, policies),
 		})
 		return &nodewisev1.PlanRequest{
 			Snapshot:           snapshot,

@@ -106,6 +106,7 @@ pub(super) async fn approve(
         )
     })?;
     let digest = pending.digest.as_str();
+    policy::check_digest(workload, policy, digest)?;
     let request = source.requests.request_for(workload);
     let request = request.with_annotation(&policy.uid, APPROVE, digest);
     let approved = source.engine.plan(&request).await?;

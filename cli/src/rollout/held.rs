@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{
     policy_page::{named, page},
     proposal::{Proposal, Proposed},
+    quote::word,
 };
 use crate::{
     input::{Cluster, Served},
@@ -72,9 +73,9 @@ pub(super) fn resume(cluster: &Cluster, workload: &Served, policy: &v1::PolicyRo
     page.marked(2, "·", PLAIN, PLAIN, text);
     let question = format!("Make the inconclusive checks of {} again?", workload.title());
     let command = format!(
-        "kubectl patch {} --subresource=status --type=json -p '{}'",
+        "kubectl patch {} --subresource=status --type=json -p {}",
         named(workload, policy),
-        Value::Array(operations)
+        word(&Value::Array(operations).to_string())
     );
     // A list is replaced as a whole, so the apiserver must refuse the patch if the status has changed since.
     let patch = json!({
@@ -85,7 +86,8 @@ pub(super) fn resume(cluster: &Cluster, workload: &Served, policy: &v1::PolicyRo
     Some(Proposed::Change(proposal.of_status()))
 }
 
-/// The checks of the stages that are not complete with more inconclusive measurements than they may have.
+/// The checks of the policy, of stages that are not complete, with more inconclusive measurements than they may have. A check that only
+/// the status has holds nothing.
 fn held(policy: &Value, workload: &Served) -> Vec<Held> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -100,7 +102,9 @@ fn held(policy: &Value, workload: &Served) -> Vec<Held> {
             }
             for (index, check) in list(&stage["analysis"]).iter().enumerate() {
                 let (stage, name) = (text(&stage["name"]), text(&check["name"]));
-                let limit = limit(policy, &stage, &name);
+                let Some(limit) = limit(policy, &stage, &name) else {
+                    continue;
+                };
                 let inconclusive = check["inconclusive"].as_u64().unwrap_or_default();
                 if inconclusive > limit {
                     held.push(Held {
@@ -120,15 +124,12 @@ fn held(policy: &Value, workload: &Served) -> Vec<Held> {
     held
 }
 
-/// The inconclusiveLimit of a check. A wave has the name of its stage and the value of its label.
-fn limit(policy: &Value, stage: &str, check: &str) -> u64 {
+/// The inconclusiveLimit of a check; `None` if the spec has no such check. A wave has the name of its stage and the value of its label.
+fn limit(policy: &Value, stage: &str, check: &str) -> Option<u64> {
     let all = policy["spec"]["stages"].as_array().map_or(&[][..], Vec::as_slice);
     let of = |name: &str| all.iter().find(|stage| stage["name"] == name);
-    let found = of(stage).or_else(|| of(stage.split_once('/')?.0));
-    let checks = found.and_then(|stage| stage["analysis"].as_array());
-    let mut checks = checks.into_iter().flatten();
-    let found = checks.find(|found| found["name"] == check);
-    found
-        .and_then(|check| check["inconclusiveLimit"].as_u64())
-        .unwrap_or(DEFAULT_LIMIT)
+    let found = of(stage).or_else(|| of(stage.split_once('/')?.0))?;
+    let mut checks = found["analysis"].as_array()?.iter();
+    let found = checks.find(|found| found["name"] == check)?;
+    Some(found["inconclusiveLimit"].as_u64().unwrap_or(DEFAULT_LIMIT))
 }

@@ -5,6 +5,7 @@ use nodewise_proto::{
     workload::REPLICA_SET,
 };
 
+use super::quote::word;
 use crate::view;
 
 /// The most pods whose logs are offered.
@@ -15,8 +16,8 @@ pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
     if status.state() == RolloutState::Complete {
         return Vec::new();
     }
-    let (kind, namespace) = (status.kind.to_ascii_lowercase(), &status.namespace);
-    let target = format!("{kind}/{} -n {namespace}", status.name);
+    let (kind, namespace) = (status.kind.to_ascii_lowercase(), word(&status.namespace));
+    let target = format!("{kind}/{} -n {namespace}", word(&status.name));
     let mut hints = vec![format!("nodewise explain {target}")];
     let crashing = status
         .causes
@@ -31,7 +32,8 @@ pub(crate) fn of(status: &v1::WorkloadStatus) -> Vec<String> {
         hints.extend(failing.take(MAX_LOGS).map(|pod| {
             format!(
                 "kubectl logs {} -c {} -n {namespace} --previous",
-                pod.pod_name, cause.container
+                word(&pod.pod_name),
+                word(&cause.container)
             )
         }));
     }

@@ -14,6 +14,7 @@ mod live;
 mod policy;
 mod policy_page;
 mod proposal;
+pub(crate) mod quote;
 mod retry;
 pub(crate) mod revisions;
 mod status;

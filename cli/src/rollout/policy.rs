@@ -8,6 +8,7 @@ use super::{
     change, held,
     policy_page::{named, page},
     proposal::{Proposal, Proposed, named as named_workload},
+    quote::{is_digest, word},
 };
 use crate::{
     input::{Cluster, Served},
@@ -49,14 +50,14 @@ pub(super) fn in_charge<'s>(
     })
 }
 
-/// kubectl's command for these changes of annotations; `None` removes one.
+/// kubectl's command for these changes of annotations; `None` removes one. The keys are ours, and need no quotes.
 pub(super) fn annotate(
     workload: &Served,
     policy: &v1::PolicyRollout,
     changes: &[(&str, Option<&str>)],
 ) -> String {
     let changes = changes.iter().map(|(key, value)| match value {
-        Some(value) => format!(" {key}={value}"),
+        Some(value) => format!(" {key}={}", word(value)),
         None => format!(" {key}-"),
     });
     let changes: String = changes.collect();
@@ -91,8 +92,9 @@ fn set_paused(workload: &Served, policy: &v1::PolicyRollout, page: Page, pauses:
     let question = format!("Do you want to {verb} {}?", workload.title());
     let patch = json!({ "spec": { "paused": pauses } });
     let command = format!(
-        "kubectl patch {} --type merge -p '{patch}'",
-        named(workload, policy)
+        "kubectl patch {} --type merge -p {}",
+        named(workload, policy),
+        word(&patch.to_string())
     );
     Proposed::Change(Proposal::patch_policy(
         workload, policy, page, &command, question, patch,
@@ -156,6 +158,7 @@ fn resume(cluster: &Cluster, workload: &Served, policy: &v1::PolicyRollout) -> a
             "{title}: no executor has recorded yet that the revision is rejected; try again in a moment."
         )));
     }
+    check_digest(workload, policy, &rejection.resume_digest)?;
     let mut page = page(workload, policy, "lets the rejected revision go on");
     let text = format!("it was rejected: {}", rejection.message);
     page.marked(2, "·", PLAIN, PLAIN, &text);
@@ -259,6 +262,7 @@ pub(super) fn roll_back(
         "{title}: no executor has taken up the rollout of revision {number} yet; try again in a moment, or look at the log of \
          nodewise-executor"
     );
+    check_digest(workload, policy, &policy.rollback_digest)?;
     let stable = policy.stable_number;
     let what = format!("rejects revision {number}, and its nodes go back to revision {stable}");
     let mut page = page(workload, policy, &what);
@@ -280,6 +284,24 @@ pub(super) fn roll_back(
     let question = format!("Take {title} back to revision {stable}?");
     let changes = [(ROLLBACK, Some(policy.rollback_digest.as_str()))];
     Ok(annotating(workload, policy, page, question, &changes))
+}
+
+/// Fails if what should be a digest is none. Digests for people are in the status of a policy, which the executor is not the only one to
+/// write.
+pub(super) fn check_digest(
+    workload: &Served,
+    policy: &v1::PolicyRollout,
+    digest: &str,
+) -> anyhow::Result<()> {
+    ensure!(
+        is_digest(digest),
+        "{}: the status of RolloutPolicy {} has {digest:?} where a digest belongs, which has only hexadecimal digits; look at who \
+         wrote the status (`kubectl get {} -o yaml --show-managed-fields`)",
+        workload.title(),
+        policy.name,
+        named(workload, policy)
+    );
+    Ok(())
 }
 
 /// Fails if the policy cannot be used: then it heeds no request.

@@ -2,6 +2,7 @@
 
 use nodewise_proto::v1;
 
+use super::quote::word;
 use crate::{
     input::Served,
     text::{CHANGE, PLAIN, Page},
@@ -31,5 +32,9 @@ pub(super) fn page(workload: &Served, policy: &v1::PolicyRollout, what: &str) ->
 
 /// `rolloutpolicy agents -n logging`.
 pub(super) fn named(workload: &Served, policy: &v1::PolicyRollout) -> String {
-    format!("rolloutpolicy {} -n {}", policy.name, workload.namespace)
+    format!(
+        "rolloutpolicy {} -n {}",
+        word(&policy.name),
+        word(&workload.namespace)
+    )
 }

@@ -13,7 +13,7 @@ use nodewise_proto::v1;
 use nodewise_telemetry::printable;
 use serde_json::{Value, json};
 
-use super::{args::ChangeArgs, ask::confirm};
+use super::{args::ChangeArgs, ask::confirm, quote::word};
 use crate::{
     input::{Served, connect, one_line},
     kind::Kind,
@@ -62,7 +62,7 @@ pub(super) struct PodName {
 /// `daemonset/agent -n logging`.
 pub(super) fn named(workload: &Served) -> String {
     let kind = workload.kind.name().to_ascii_lowercase();
-    format!("{kind}/{} -n {}", workload.name, workload.namespace)
+    format!("{kind}/{} -n {}", word(&workload.name), word(&workload.namespace))
 }
 
 impl Proposal {
@@ -108,8 +108,12 @@ impl Proposal {
 
     /// Deletes of pods of a workload.
     pub(super) fn delete(workload: &Served, page: Page, pods: Vec<PodName>) -> Self {
-        let names: Vec<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
-        let command = format!("kubectl delete pod -n {} {}", workload.namespace, names.join(" "));
+        let names: Vec<String> = pods.iter().map(|pod| word(&pod.name)).collect();
+        let command = format!(
+            "kubectl delete pod -n {} {}",
+            word(&workload.namespace),
+            names.join(" ")
+        );
         let question = format!("Delete {}?", count(pods.len(), "pod"));
         Self::new(workload, page, &command, question, Writes::Delete(pods))
     }

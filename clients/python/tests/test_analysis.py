@@ -22,12 +22,11 @@ from nodewise.analysis.turns import MOST_CALLS_OF_NAMESPACE
 from nodewise.measurements import Measurements, Result, Subject
 from nodewise.v1 import verdict_service_pb2_grpc
 
-from .objects import policy
 from .polling import eventually
 from .programs import CLIENT, running
 
 WORKLOAD = v1.WorkloadReference(kind="DaemonSet", namespace="ns", name="foo", uid="u1")
-SUBJECT = Subject(WORKLOAD, None, b'{"status":{"targets":[{"name":"foo","state":"Soaking"}]}}')
+SUBJECT = Subject(WORKLOAD, b'{"name":"foo","state":"Soaking"}')
 PASS, FAIL = v1.ANALYSIS_VERDICT_PASS, v1.ANALYSIS_VERDICT_FAIL
 
 
@@ -214,7 +213,7 @@ async def test_a_check_has_one_call_at_once(http: Asked) -> None:
 
 # A call that takes longer than the interval of its check is of no use.
 async def test_the_interval_of_the_check_limits_the_time(http: Asked) -> None:
-    of = Subject(WORKLOAD, policy(stages=[{"name": "s", "analysis": [{"name": "c", "interval": "1s"}]}]))
+    of = Subject(WORKLOAD, interval=1)
     with pytest.raises(ValueError, match="no answer within 1 s"):
         await Analyzer(["127.0.0.1"], timeout=60).measure(of, webhook(http, "/slow"))
     query = v1.PrometheusQuery(address=f"http://127.0.0.1:{http.port}/prometheus", query="1")

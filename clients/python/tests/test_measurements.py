@@ -9,13 +9,14 @@ import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from nodewise import KubeClient, Reconciler, v1
+from nodewise import KubeClient, Reconciler, subjects, v1
 from nodewise.actuator import Blocked
 from nodewise.execute import Executor, Failed, Settled, Waiting
 from nodewise.expectations import ReconcileStates
 from nodewise.kinds import DAEMON_SET, Key, Resource, watched
-from nodewise.measurements import MOST, MOST_VALUE_BYTES, Measurements, Result, Subject
+from nodewise.measurements import MOST, MOST_BYTES, MOST_VALUE_BYTES, Measurements, Result, Subject
 from nodewise.store import Applied, Bookmark, Deleted
+from nodewise.subjects import Subjects
 
 from .fakes import FakeService, action, batch, create, phase, plan, refused
 from .objects import KEY, daemon_set, listed, pod, policy
@@ -113,10 +114,49 @@ INTERVALS = [
     ],
 )
 def test_the_interval_is_that_of_the_check(stage: str, check: str, expected: float) -> None:
-    of = v1.MeasurementId(stage=stage, check=check)
-    assert Subject(subject().workload, policy(stages=INTERVALS)).interval(of) == expected
-    for without in (None, policy(stages=7)):
-        assert Subject(subject().workload, without).interval(of) == 60
+    of = v1.Measure(id=v1.MeasurementId(policy_uid="p-uid", stage=stage, check=check))
+    assert Subjects(plan(), [policy(stages=INTERVALS)]).of(of).interval == expected
+    for without in ([], [policy(stages=7)]):
+        assert Subjects(plan(), without).of(of).interval == 60
+
+
+# A wrong service asks and never counts. The error counts as one of the check, so that the rollout waits.
+async def test_the_results_of_a_workload_have_a_limited_size() -> None:
+    scripted, size = Scripted(), 64 << 10
+    measurements = Measurements(scripted)
+    for number in range(100):
+        measurements.start(subject(), request(number))
+        await eventually(lambda number=number: len(scripted.asked) > number, "a call")  # type: ignore[misc]
+        scripted.asked[-1].set_result("x" * size)
+        await eventually(lambda number=number: len(measurements.results(KEY, "u1")) > number, "a result")  # type: ignore[misc]
+    results = measurements.results(KEY, "u1")
+    assert sum(result.ByteSize() for result in results) < MOST_BYTES + 100 * 300
+    assert sum(result.HasField("value") for result in results) == MOST_BYTES // size - 1
+    assert "at most 4194304 are held" in results[99].error
+    measurements.counted(KEY, [result.id for result in results])
+    measurements.start(subject(), request())
+    await eventually(lambda: len(scripted.asked) == 101, "a call")
+    scripted.asked[-1].set_result("1")
+    await eventually(lambda: [result.value for result in measurements.results(KEY, "u1")] == ["1"], "a result")
+
+
+async def test_what_was_measured_for_other_policies_is_forgotten() -> None:
+    scripted = Scripted()
+    measurements = Measurements(scripted)
+    for number in range(3):
+        of = request(number)
+        of.id.policy_uid = "p2" if number == 2 else "p1"
+        measurements.start(subject(), of)
+    await eventually(lambda: len(scripted.asked) == 3, "the calls")
+    scripted.asked[0].set_result("1")
+    await eventually(lambda: numbers(measurements) == [0], "a result")
+    measurements.retain(KEY, {"p2"})
+    assert numbers(measurements) == []
+    await eventually(scripted.asked[1].cancelled, "the end of the call")
+    scripted.asked[2].set_result("1")
+    await eventually(lambda: numbers(measurements) == [2], "the result of the other policy")
+    measurements.retain(KEY, set())
+    assert numbers(measurements) == []
 
 
 async def test_nobody_waits_for_a_workload_that_is_gone() -> None:
@@ -186,20 +226,24 @@ async def test_the_number_of_measurements_of_a_workload_is_limited() -> None:
         Measurements(Generous())
 
 
-# Webhooks and VerdictServices get the status with what the plan has just written.
+FOO = {"name": "foo", "uid": "u1"}
+
+
+# Webhooks and VerdictServices get the status with what the plan has just written, and not that of a workload that is
+# gone.
 @pytest.mark.parametrize(
     ("present", "patch", "expected"),
     [
         (None, None, {}),
         (
-            {"targets": [{"name": "bar"}, {"name": "foo", "state": "x"}]},
+            {"targets": [{"name": "foo", "uid": "u0"}, {**FOO, "state": "x"}]},
             None,
-            {"name": "foo", "state": "x"},
+            {**FOO, "state": "x"},
         ),
-        ({"targets": [{"name": "foo"}]}, {"targets": [{"name": "foo", "updated": 1}]}, {"name": "foo", "updated": 1}),
-        ({"targets": [{"name": "foo"}], "summary": {"stage": "a"}}, {"summary": {"stage": None}}, {"name": "foo"}),
-        ({"targets": [{"name": "foo"}]}, {"targets": None}, {}),
-        ({"targets": [7, {"name": "bar"}]}, None, {}),
+        ({"targets": [FOO]}, {"targets": [{**FOO, "updated": 1}]}, {**FOO, "updated": 1}),
+        ({"targets": [FOO], "summary": {"stage": "a"}}, {"summary": {"stage": None}}, FOO),
+        ({"targets": [FOO]}, {"targets": None}, {}),
+        ({"targets": [7, {"name": "bar", "uid": "u1"}, {"name": "foo"}]}, None, {}),
         (7, None, {}),
     ],
 )
@@ -211,8 +255,23 @@ def test_the_status_that_is_sent(present: Any, patch: Any, expected: dict[str, A
     patched = policy_status()
     patched.patch_object.patch = json.dumps({} if patch is None else {"status": patch}).encode()
     planned = plan(phase(POLICIES, batch(policy_status(name="q")), batch(patched)))
-    assert json.loads(Subject.of(planned, [policy("q"), of], measure).status) == expected
-    assert json.loads(Subject.of(planned, [], v1.Measure()).status) == {}
+    assert json.loads(Subjects(planned, [policy("q"), of]).of(measure).status) == expected
+    assert json.loads(Subjects(planned, []).of(v1.Measure()).status) == {}
+
+
+# A plan may have many measurements of one policy, which may be large.
+def test_each_policy_is_parsed_once_for_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[bytes] = []
+
+    def parse(text: bytes) -> dict[str, Any]:
+        parsed.append(text)
+        return {}
+
+    monkeypatch.setattr(subjects, "_object", parse)
+    of = Subjects(plan(phase(POLICIES, batch(policy_status()))), [policy()])
+    for number in range(10):
+        of.of(v1.Measure(id=v1.MeasurementId(policy_uid="p-uid", number=number)))
+    assert len(parsed) == 2, "the policy and its patch"
 
 
 class PolicyRig(Rig):
@@ -375,7 +434,7 @@ async def test_a_policy_that_has_changed_is_no_failure_of_the_workload() -> None
         assert (ending.conflict, ending.http_status) == (is_conflict, code)
 
 
-STAGES = [{"name": "s", "analysis": [{"name": "c", "webhook": {"url": "https://checks"}}]}]
+STAGES = [{"name": "s", "analysis": [{"name": "c", "interval": "90s", "webhook": {"url": "https://checks"}}]}]
 
 
 def measuring() -> v1.Plan:
@@ -390,7 +449,7 @@ async def test_a_measurement_is_sent_until_it_is_counted() -> None:
     assert await rig.reconcile() == Settled()
     await asked(rig.measurer, 1)
     (about,) = rig.measurer.subjects
-    assert (about.key, about.policy and about.policy.name) == (KEY, "p")
+    assert (about.key, about.interval) == (KEY, 90)
     rig.measurer.asked[0].set_result("1")
     await eventually(lambda: rig.ended == [KEY], "the end")
     rig.actuator.script("patch", "p", refused(409))
@@ -400,6 +459,17 @@ async def test_a_measurement_is_sent_until_it_is_counted() -> None:
     assert await rig.reconcile() == Settled()
     sent = [(len(rig.sent(number).measurements), list(rig.sent(number).analysis_hosts)) for number in range(4)]
     assert sent == [(count, ["prometheus:9090"]) for count in (0, 1, 1, 0)]
+
+
+# A policy of another name or uid never counts it.
+async def test_a_measurement_ends_with_its_policy() -> None:
+    rig = PolicyRig(measuring(), plan(verdict=v1.VERDICT_NOOP, rollout_policy_uids=["q-uid"]), stages=STAGES)
+    assert await rig.reconcile() == Settled()
+    await asked(rig.measurer, 1)
+    rig.state.apply_event(Deleted(policy("p", "11")))
+    rig.state.apply_event(Applied(policy("q", "12", stages=STAGES)))
+    assert await rig.reconcile() == Settled()
+    await eventually(rig.measurer.asked[0].cancelled, "the end of the measurement")
 
 
 # Without a write that counts it, a plan without actions has seen the result.

@@ -113,6 +113,26 @@ def test_a_plan_asks_for_a_limited_number_of_measurements() -> None:
     assert refused.endswith("it asks for 101 measurements, and 100 are the most")
 
 
+# A policy may be large.
+def test_each_policy_is_parsed_once_for_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = copy.deepcopy(next(one for one in vectors("plan_checks_policies") if "by Prometheus" in one["name"]))
+    actions = case["plan"]["phases"][0]["batches"][0]["actions"]
+    first = actions[0]
+    actions[:] = [copy.deepcopy(first) for _ in range(100)]
+    for number, one in enumerate(actions):
+        one["id"], one["measure"]["id"]["number"] = 1 + number, 1 + number
+    parsed: list[bytes] = []
+    read = policy_spec.read
+
+    def counted(text: bytes) -> policy_spec.RolloutPolicySpec:
+        parsed.append(text)
+        return read(text)
+
+    monkeypatch.setattr(policy_spec, "read", counted)
+    refused, _ = checked(case, FIRST_WITH_POLICIES)
+    assert (refused, len(parsed)) == (None, 1)
+
+
 # A policy that this executor cannot read names nobody whom it may ask.
 @pytest.mark.parametrize(
     ("change", "is_right"),

@@ -111,23 +111,26 @@ def test_the_snapshot_has_the_policies() -> None:
 
 
 @pytest.mark.parametrize(
-    ("targets", "deleted"),
+    ("spec", "targets", "former"),
     [
-        ([("foo", "u1"), ("foo", "before"), ("gone", "u9")], ["before", "u9"]),
-        ([("gone", str(number)) for number in range(1_001)], [str(number) for number in range(1_000)]),
-        (None, []),
+        (["foo"], [("foo", "u1"), ("foo", "before"), ("gone", "u9")], ["before", "u9"]),
+        (["foo"], [("gone", str(number)) for number in range(1_001)], [str(number) for number in range(1_000)]),
+        (["foo"], None, []),
+        (["foo"], [("foo", "u1"), ("bar", "u2")], ["u2"]),
+        (7, [("foo", "u1"), ("bar", "u2"), ("gone", "u9")], ["u9"]),
     ],
 )
-def test_entries_of_a_status_whose_workload_is_gone_are_told(
-    targets: list[tuple[str, str]] | None, deleted: list[str]
+def test_entries_of_a_status_that_is_no_target_any_more_are_told(
+    spec: Any, targets: list[tuple[str, str]] | None, former: list[str]
 ) -> None:
     entries = None if targets is None else [7, *({"name": name, "uid": uid} for name, uid in targets)]
     metadata = {"namespace": "ns", "name": "p", "uid": "p-uid"}
-    served = {"metadata": metadata, "spec": {"targets": {"names": ["foo"]}}, "status": {"targets": entries}}
-    of = (with_policies(RolloutPolicy.read(served)).store, daemon_set(), v1.ReconcileState(), LiveObjects())
+    served = {"metadata": metadata, "spec": {"targets": {"names": spec}}, "status": {"targets": entries}}
+    state = with_policies(RolloutPolicy.read(served))
+    of = (state.store, daemon_set(), v1.ReconcileState(), LiveObjects())
     taken = snapshot.take(*of, now=Timestamp(), known=lambda _: False).snapshot
     (one,) = taken.workload.daemon_set.rollout_policies
-    assert list(one.former_target_uids) == deleted
+    assert list(one.former_target_uids) == former
 
 
 # For programs without caches.

@@ -33,12 +33,12 @@ pub(super) fn add(
     ids.filter_map(|measurement| measurement.id.clone()).collect()
 }
 
-/// Whether the statuses that count the measurements of the plan's snapshot are written: the writes have succeeded, or there are
-/// none.
+/// Whether the status that counts the measurements of the plan's snapshot is written: the write has succeeded, or there is none. It is
+/// in the first phase of its kind. Later ones are of policies that do not count.
 pub(super) fn are_counted(plan: &v1::Plan, outcomes: &[v1::Outcome]) -> bool {
     let of_policies = |phase: &&v1::Phase| phase.kind() == v1::PhaseKind::RolloutPolicies;
-    let phases = plan.phases.iter().filter(of_policies);
-    let mut writes = phases
+    let first = plan.phases.iter().find(of_policies).into_iter();
+    let mut writes = first
         .flat_map(|phase| &phase.batches)
         .flat_map(|batch| &batch.actions);
     writes.all(|write| {

@@ -6,7 +6,7 @@ use kube::{Api, Client, api::LogParams};
 use nodewise_proto::v1;
 use nodewise_telemetry::printable;
 
-use crate::{input::one_line, view};
+use crate::{input::one_line, rollout::quote::word, view};
 
 /// The lines that are read, from the end.
 const LINES: i64 = 200;
@@ -45,12 +45,13 @@ impl Log {
     pub(super) fn command(&self) -> String {
         let container = match self.container.as_str() {
             "" => String::new(),
-            container => format!(" -c {container}"),
+            container => format!(" -c {}", word(container)),
         };
         let previous = if self.previous { " --previous" } else { "" };
         format!(
             "kubectl logs {} -n {}{container}{previous} --tail={LINES}",
-            self.pod, self.namespace
+            word(&self.pod),
+            word(&self.namespace)
         )
     }
 

@@ -22,7 +22,7 @@ const (
 	// maxPolicyBytes is how many bytes the policies of a snapshot after the first may have. Whoever may create policies in a namespace may create
 	// many.
 	maxPolicyBytes = 8 << 20
-	// maxFormerTargets is how many entries of a policy's status are sent as deleted at most.
+	// maxFormerTargets is how many entries of a policy's status are sent as those of former targets at most.
 	maxFormerTargets = 1000
 )
 
@@ -221,16 +221,19 @@ func (s *Store) HasPolicy(workload *Workload) bool {
 	return false
 }
 
-// FormerTargets returns the uids of workloads of a kind in the status of a policy that do not exist any more.
+// FormerTargets returns the uids of workloads of a kind in the status of a policy that do not exist any more, or that the policy does not target any
+// more. One whose targets cannot be told may still target all.
 func (s *Store) FormerTargets(kind *Kind, policy *Policy) []string {
-	var deleted []string
+	var former []string
 	for _, recorded := range policy.recorded {
 		key := types.NamespacedName{Namespace: policy.Key.Namespace, Name: recorded.name}
-		if workload := s.Workload(kind, key); (workload == nil || workload.UID != recorded.uid) && len(deleted) < maxFormerTargets {
-			deleted = append(deleted, string(recorded.uid))
+		workload := s.Workload(kind, key)
+		isTarget := workload != nil && workload.UID == recorded.uid && policy.mayTarget(workload)
+		if !isTarget && len(former) < maxFormerTargets {
+			former = append(former, string(recorded.uid))
 		}
 	}
-	return deleted
+	return former
 }
 
 // Targets returns the workloads of a kind that a policy targets, or may target, ordered by name.

@@ -152,19 +152,28 @@ func TestLabelsThatAPolicyNamesAreSent(t *testing.T) {
 	}
 }
 
-func TestEntriesOfAStatusWhoseWorkloadIsGoneAreTold(t *testing.T) {
+// A policy whose targets cannot be told may still target all that exist.
+func TestEntriesOfAStatusThatAreNoTargetsAnyMoreAreTold(t *testing.T) {
 	store := NewStore(1, DaemonSet)
 	store.PutWorkload(targeted(t, "ns", "agent", "null"))
-	for targets, want := range map[string][]string{
-		`[{"name":"agent","uid":"u"},{"name":"agent","uid":"before"},{"name":"gone","uid":"x"},{"name":7}]`: {"before", "x"},
-		`7`: nil,
+	const entries = `[{"name":"agent","uid":"u"},{"name":"agent","uid":"before"},{"name":"gone","uid":"x"},{"name":7}]`
+	for _, test := range []struct {
+		spec, entries string
+		want          []string
+	}{
+		{`{"names":["agent"]}`, entries, []string{"before", "x"}},
+		{`{"names":["other"]}`, entries, []string{"u", "before", "x"}},
+		{`{"selector":{"matchLabels":{"tier":"a"}}}`, entries, []string{"u", "before", "x"}},
+		{`7`, entries, []string{"before", "x"}},
+		{`7`, `7`, nil},
 	} {
-		object, err := served.Parse(fmt.Appendf(nil, `{"metadata":{"namespace":"ns","name":"p","uid":"p"},"status":{"targets":%s}}`, targets))
+		object, err := served.Parse(fmt.Appendf(nil, `{"metadata":{"namespace":"ns","name":"p","uid":"p"},"spec":{"targets":%s},
+			"status":{"targets":%s}}`, test.spec, test.entries))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := store.FormerTargets(DaemonSet, NewPolicy(object)); !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", targets, got, want)
+		if got := store.FormerTargets(DaemonSet, NewPolicy(object)); !slices.Equal(got, test.want) {
+			t.Errorf("%s of %s: got %v, want %v", test.entries, test.spec, got, test.want)
 		}
 	}
 }

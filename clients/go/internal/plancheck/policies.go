@@ -134,13 +134,13 @@ func checkMeasurements(actions []*nodewisev1.Action, asked *Asked) error {
 		policy, revision, stage, check string
 		number                         uint32
 	}
-	all := sets.New[parts]()
+	all, specs := sets.New[parts](), specs{}
 	for _, action := range actions {
 		measure := action.GetMeasure()
 		if measure == nil {
 			continue
 		}
-		if err := checkMeasure(measure, asked); err != nil {
+		if err := checkMeasure(measure, asked, specs); err != nil {
 			return violationOf(action, "%v", err)
 		}
 		id := measure.GetId()
@@ -153,7 +153,22 @@ func checkMeasurements(actions []*nodewisev1.Action, asked *Asked) error {
 	return nil
 }
 
-func checkMeasure(measure *nodewisev1.Measure, asked *Asked) error {
+// specs are the stages of the policies that a plan asks about, each of which is read once: a plan may ask for many measurements of one.
+type specs map[*cluster.Policy][]stage
+
+func (s specs) stagesOf(policy *cluster.Policy) ([]stage, error) {
+	if stages, isRead := s[policy]; isRead {
+		return stages, nil
+	}
+	stages, err := stagesOf(policy.JSON)
+	if err != nil {
+		return nil, err
+	}
+	s[policy] = stages
+	return stages, nil
+}
+
+func checkMeasure(measure *nodewisev1.Measure, asked *Asked, specs specs) error {
 	id := measure.GetId()
 	if id == nil {
 		return errors.New("it has no id")
@@ -165,7 +180,7 @@ func checkMeasure(measure *nodewisev1.Measure, asked *Asked) error {
 	if err != nil {
 		return err
 	}
-	stages, err := stagesOf(policy.JSON)
+	stages, err := specs.stagesOf(policy)
 	if err != nil {
 		return fmt.Errorf("the spec of RolloutPolicy %s cannot be read: %w", policy.Key.Name, err)
 	}

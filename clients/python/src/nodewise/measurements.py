@@ -6,22 +6,22 @@ memory: after a restart, plans ask again.
 """
 
 import asyncio
-import json
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from . import times, tracing, v1, waiting
-from .actions import actions_of
 from .kinds import Key
-from .policies import RolloutPolicy
 from .sanitize import one_line
 
 _log = tracing.logger(__name__)
 
 MOST = 1_000
 """Most measurements of a workload that are under way or whose results are held: as many as a snapshot may have."""
+MOST_BYTES = 4 << 20
+"""Most bytes of the results of a workload that are held. A service that asks for measurements and never counts them
+must not fill the memory. Of one that counts them, each plan drops what is held.
+"""
 MOST_HOSTS = 100
 """Most hosts of a snapshot."""
 MOST_VALUE_BYTES = 64 << 10
@@ -29,78 +29,25 @@ MOST_VALUE_BYTES = 64 << 10
 INTERVAL = 60.0
 """The time between two measurements of a check that names none, in seconds."""
 
-_INTERVAL = re.compile(r"(?=.)(?:([0-9]{1,6})h)?(?:([0-9]{1,7})m)?(?:([0-9]{1,9})s)?")
-"""The syntax of durations in a RolloutPolicy."""
-
 Result: TypeAlias = str | v1.MeasuredVerdict
 """The result of a measurement: a value as JSON, or the verdict of whoever was asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a measurement is about."""
+    """What a measurement is about, as far as a call needs it."""
 
     workload: v1.WorkloadReference
-    policy: RolloutPolicy | None = None
-    """The policy as it was in the snapshot of the plan that asks for the measurement."""
-    status_patch: bytes = b""
-    """The merge patch with which that plan has written the policy's status. Empty if it has not."""
-
-    @classmethod
-    def of(cls, plan: v1.Plan, policies: Iterable[RolloutPolicy], measure: v1.Measure) -> "Subject":
-        """The subject of a measurement that a plan asks for. `policies` are those of the plan's snapshot."""
-        uid = measure.id.policy_uid
-        patches = (action.patch_object for action in actions_of(plan) if action.HasField("patch_object"))
-        patch = next((patch.patch for patch in patches if patch.object.uid == uid), b"")
-        return cls(plan.workload, next((policy for policy in policies if policy.uid == uid), None), patch)
+    status: bytes = b"{}"
+    """The policy's status of the workload as JSON; `{}` if there is none. It is sent to webhooks and VerdictServices.
+    """
+    interval: float = INTERVAL
+    """The time between two measurements of the check, in seconds."""
 
     @property
     def key(self) -> Key:
         """The key of the workload."""
         return Key(self.workload.namespace, self.workload.name, self.workload.kind)
-
-    @property
-    def status(self) -> bytes:
-        """The policy's status of the workload as JSON; `{}` if there is none. It is sent to webhooks and
-        VerdictServices.
-        """
-        policy = _object(self.policy.object) if self.policy is not None else {}
-        merged = _merged(policy, _object(self.status_patch))
-        status = merged.get("status")
-        targets = status.get("targets") if isinstance(status, dict) else None
-        for target in targets if isinstance(targets, list) else ():
-            if not isinstance(target, dict):
-                continue
-            # A workload of that name that was replaced has another uid.
-            uid = target.get("uid")
-            if uid == self.workload.uid or (uid is None and target.get("name") == self.workload.name):
-                return json.dumps(target).encode()
-        return b"{}"
-
-    def interval(self, measurement: v1.MeasurementId) -> float:
-        """The time between two measurements of a check, in seconds. The name of a wave begins with that of its
-        stage.
-        """
-        spec = _object(self.policy.object).get("spec") if self.policy is not None else None
-        for stage in _objects(spec, "stages"):
-            name = stage.get("name")
-            if not isinstance(name, str) or not f"{measurement.stage}/".startswith(f"{name}/"):
-                continue
-            for check in _objects(stage, "analysis"):
-                text = check.get("interval")
-                found = _INTERVAL.fullmatch(text) if isinstance(text, str) else None
-                if check.get("name") != measurement.check or found is None:
-                    continue
-                hours, minutes, seconds = (int(part or 0) for part in found.groups())
-                # A call could not be made in no time at all.
-                return 3_600.0 * hours + 60.0 * minutes + seconds or INTERVAL
-        return INTERVAL
-
-
-def _objects(value: Any, member: str) -> list[dict[str, Any]]:
-    """The objects in the list that a member of an object has."""
-    found = value.get(member) if isinstance(value, dict) else None
-    return [entry for entry in found if isinstance(entry, dict)] if isinstance(found, list) else []
 
 
 def require_short(value: str) -> None:
@@ -108,27 +55,6 @@ def require_short(value: str) -> None:
     size = len(value.encode())
     if size > MOST_VALUE_BYTES:
         raise ValueError(f"the value has {size} bytes, and {MOST_VALUE_BYTES} are allowed")
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    try:
-        read = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return read if isinstance(read, dict) else {}
-
-
-def _merged(target: Any, patch: Any) -> Any:
-    """Applies a JSON merge patch (RFC 7386)."""
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            merged.pop(key, None)
-        else:
-            merged[key] = _merged(merged.get(key), value)
-    return merged
 
 
 class Measurer(Protocol):
@@ -179,6 +105,23 @@ class _OfWorkload:
         self.under_way: dict[_Id, asyncio.Task[None]] = {}
         self.ended: dict[_Id, v1.Measurement] = {}
 
+    def keep(self, key: _Id, measurement: v1.Measurement) -> None:
+        """Keeps a result, or an error in its place if too much is held already. The error counts as one of the check,
+        so that the rollout waits.
+        """
+        size, held = measurement.ByteSize(), sum(made.ByteSize() for made in self.ended.values())
+        if held + size > MOST_BYTES:
+            measurement.error = (
+                f"the result has {size} bytes, and {held} bytes of results wait to be counted; at most {MOST_BYTES} "
+                "are held for a workload"
+            )
+        self.ended[key] = measurement
+
+    def retain(self, policies: Collection[str]) -> None:
+        self.ended = {key: made for key, made in self.ended.items() if key.policy_uid in policies}
+        for key in [key for key in self.under_way if key.policy_uid not in policies]:
+            self.under_way.pop(key).cancel()
+
     def cancel(self) -> None:
         for task in self.under_way.values():
             task.cancel()
@@ -222,14 +165,16 @@ class Measurements:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, of: _OfWorkload, subject: Subject, request: v1.Measure) -> None:
-        key = _Id.of(request.id)
+        key, task = _Id.of(request.id), asyncio.current_task()
         try:
             measurement = await self._made(subject, request)
         finally:
             # Also if the measurer was cancelled by something else: a plan asks again.
-            of.under_way.pop(key, None)
-        if self._of.get(subject.key) is of:
-            of.ended[key] = measurement
+            is_wanted = of.under_way.get(key) is task
+            if is_wanted:
+                del of.under_way[key]
+        if is_wanted and self._of.get(subject.key) is of:
+            of.keep(key, measurement)
             self._ended(subject.key)
 
     async def _made(self, subject: Subject, request: v1.Measure) -> v1.Measurement:
@@ -259,6 +204,17 @@ class Measurements:
             return
         for found in measured:
             of.ended.pop(_Id.of(found), None)
+        if not of.ended and not of.under_way:
+            del self._of[key]
+
+    def retain(self, key: Key, policies: Collection[str]) -> None:
+        """Forgets what was measured for policies of a workload whose uids are not these, and ends what is under way for
+        them.
+        """
+        of = self._of.get(key)
+        if of is None:
+            return
+        of.retain(policies)
         if not of.ended and not of.under_way:
             del self._of[key]
 

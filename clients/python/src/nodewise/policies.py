@@ -123,7 +123,7 @@ def _is_label_key(key: str) -> bool:
 
 
 def _recorded(status: bytes) -> Iterator[tuple[str, str]]:
-    """name and uid of the entries of status.targets, as far as they can be read."""
+    """Name and uid of the entries of status.targets, as far as they can be read."""
     try:
         read = msgspec.json.decode(status)
     except (msgspec.MsgspecError, RecursionError):

@@ -75,8 +75,8 @@ def take(
 
 def _daemon_set(store: Store, workload: Workload, _: LiveObjects) -> _Message:
     def message(policy: RolloutPolicy) -> v1.RolloutPolicy:
-        deleted = store.former_targets(workload.kind, policy)
-        return v1.RolloutPolicy(object=policy.object, former_target_uids=deleted)
+        former = store.former_targets(workload.kind, policy)
+        return v1.RolloutPolicy(object=policy.object, former_target_uids=former)
 
     return _Message(_daemon_set_with(workload, [message(policy) for policy in store.policies(workload)]))
 

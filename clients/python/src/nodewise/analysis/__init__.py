@@ -50,7 +50,7 @@ class Analyzer:
         check(self._allowed, address, request.credential)
         async with self._turns.take(subject.workload.namespace, request.id):
             # A call that takes longer than the interval of its check is of no use, and would keep others waiting.
-            limit = min(self._timeout, subject.interval(request.id))
+            limit = min(self._timeout, subject.interval)
             try:
                 async with waiting.timeout(limit):
                     return await self._ask(address, subject, request, limit)

@@ -1,32 +1,39 @@
 """The measurements for RolloutPolicies, in snapshots and after plans; and conflicts of the statuses that count them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .. import v1
 from ..apply import Applied
 from ..measurements import Measurements
 from ..objects import Workload
+from ..policies import RolloutPolicy
 
 
-def add(snapshot: v1.Snapshot, workload: Workload, measurements: Measurements) -> list[v1.MeasurementId]:
-    """Adds to the snapshot of a workload what its plan needs for the analysis of policies. Returns which measurements
-    it has. Without policies nothing is added.
+def add(
+    snapshot: v1.Snapshot, workload: Workload, policies: Iterable[RolloutPolicy], measurements: Measurements
+) -> list[v1.MeasurementId]:
+    """Adds to the snapshot of a workload with these policies what its plan needs for their analysis. Returns which
+    measurements it has. Without policies nothing is added. What was measured for other policies is forgotten.
     """
     daemon_set = snapshot.workload.daemon_set
     if not daemon_set.rollout_policies:
         measurements.forget(workload.key)
         return []
+    measurements.retain(workload.key, {policy.uid for policy in policies})
     daemon_set.analysis_hosts.extend(measurements.hosts)
     daemon_set.measurements.extend(measurements.results(workload.key, workload.uid))
     return [measurement.id for measurement in daemon_set.measurements]
 
 
 def are_counted(plan: v1.Plan, applied: Applied) -> bool:
-    """Whether the statuses that count the measurements of the plan's snapshot are written: the writes have succeeded,
-    or there are none.
+    """Whether the status that counts the measurements of the plan's snapshot is written: the write has succeeded, or
+    there is none. It is in the first phase of its kind. Later ones are of policies that do not count.
     """
     results = {outcome.action_id: outcome.result for outcome in applied.outcomes}
-    return all(results.get(action) == v1.RESULT_SUCCEEDED for action in _statuses(plan))
+    phases = (phase for phase in plan.phases if phase.kind == v1.PHASE_KIND_ROLLOUT_POLICIES)
+    first = next(phases, v1.Phase())
+    actions = (action.id for batch in first.batches for action in batch.actions)
+    return all(results.get(action) == v1.RESULT_SUCCEEDED for action in actions)
 
 
 def is_conflict(plan: v1.Plan, applied: Applied) -> bool:

@@ -20,7 +20,7 @@ from ..expectations import leave_out_foreign
 from ..gate import Relisting
 from ..kinds import Key, Kind, ObjectKey, Resource
 from ..live import LiveObjects
-from ..measurements import Measurements, Subject
+from ..measurements import Measurements
 from ..objects import Revision, Workload
 from ..options import burst, is_enabled
 from ..plan_check import Asked, remembered
@@ -28,6 +28,7 @@ from ..requeue_limit import MIN_DELAY, RequeueLimit
 from ..sanitize import one_line
 from ..selection import EVERYTHING, Selection
 from ..state import State
+from ..subjects import Subjects
 from ..tracing import DEFAULT_TRACES, BatchTraces
 from . import analysis
 from .calls import ServiceCalls
@@ -233,7 +234,7 @@ class Executor:
             return Applied()
         plan_log.log_plan(_log, plan, writes=self._actuator.writes)
         gate = self.state.gate
-        restarts = gate.restarts
+        restarts, subjects = gate.restarts, Subjects(plan, planned.policies)
         applied = await apply(
             self._actuator,
             plan,
@@ -242,7 +243,7 @@ class Executor:
             self._traces,
             left_out=left_out,
             kind=workload.kind,
-            start=lambda measure: self._measurements.start(Subject.of(plan, planned.policies, measure), measure),
+            start=lambda measure: self._measurements.start(subjects.of(measure), measure),
         )
         if analysis.are_counted(plan, applied):
             self._measurements.counted(workload.key, planned.measured)

@@ -141,7 +141,7 @@ class PlanRequests:
             policies = state.store.policies(current)
             with tracing.span("snapshot"):
                 taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)
-                measured = analysis.add(taken, current, self._measurements)
+                measured = analysis.add(taken, current, policies, self._measurements)
                 return v1.PlanRequest(
                     snapshot=taken,
                     options=self._options,

@@ -118,33 +118,40 @@ class Measurements:
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._ids: set[bytes] = set()
+        self._specs: dict[str, RolloutPolicySpec] = {}
+        """The specs of the policies that are asked about, by uid. A plan may ask for many measurements of one."""
 
     def check(self, action: v1.Action) -> None:
         """Checks one action after the other. Raises `WrongError`."""
         if not action.HasField("measure"):
             return
-        _check_measure(action.measure, self._asked)
+        self._check_measure(action.measure)
         of = action.measure.id.SerializeToString(deterministic=True)
         if of in self._ids:
             raise WrongError("the plan asks for the measurement twice")
         self._ids.add(of)
 
+    def _check_measure(self, measure: v1.Measure) -> None:
+        if not measure.HasField("id"):
+            raise WrongError("it has no id")
+        of = measure.id
+        if not of.revision_hash or not names.is_label_value(of.revision_hash):
+            raise WrongError(f"it is about the revision {quoted(of.revision_hash)}, and no label has such a value")
+        policy = _sent(self._asked, measure.policy_name, of.policy_uid)
+        stages = (stage for stage in self._spec(policy).stages if _is_of_stage(of.stage, stage))
+        check = next((check for stage in stages for check in stage.analysis if check.name == of.check), None)
+        if check is None:
+            raise WrongError(f"RolloutPolicy {policy.name} has no check {quoted(of.check)} in stage {quoted(of.stage)}")
+        provider = measure.WhichOneof("provider")
+        found = None if provider is None else getattr(measure, provider)
+        if found != _provider(check) or measure.credential != (check.credential or ""):
+            raise WrongError(f"it asks somebody else than check {of.check} of RolloutPolicy {policy.name}")
 
-def _check_measure(measure: v1.Measure, asked: Asked) -> None:
-    if not measure.HasField("id"):
-        raise WrongError("it has no id")
-    of = measure.id
-    if not of.revision_hash or not names.is_label_value(of.revision_hash):
-        raise WrongError(f"it is about the revision {quoted(of.revision_hash)}, and no label has such a value")
-    policy = _sent(asked, measure.policy_name, of.policy_uid)
-    stages = (stage for stage in _spec(policy).stages if _is_of_stage(of.stage, stage))
-    check = next((check for stage in stages for check in stage.analysis if check.name == of.check), None)
-    if check is None:
-        raise WrongError(f"RolloutPolicy {policy.name} has no check {quoted(of.check)} in stage {quoted(of.stage)}")
-    provider = measure.WhichOneof("provider")
-    found = None if provider is None else getattr(measure, provider)
-    if found != _provider(check) or measure.credential != (check.credential or ""):
-        raise WrongError(f"it asks somebody else than check {of.check} of RolloutPolicy {policy.name}")
+    def _spec(self, policy: RolloutPolicy) -> RolloutPolicySpec:
+        spec = self._specs.get(policy.uid)
+        if spec is None:
+            spec = self._specs[policy.uid] = _spec(policy)
+        return spec
 
 
 def _sent(asked: Asked, name: str, uid: str) -> RolloutPolicy:

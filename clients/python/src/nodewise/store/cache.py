@@ -39,7 +39,7 @@ from .workloads import Workloads
 
 _log = tracing.logger("nodewise.store")
 _MAX_FORMER_TARGETS = 1_000
-"""Most entries of a policy's status that are sent as deleted."""
+"""Most entries of a policy's status that are sent as those of former targets."""
 
 
 class Store:
@@ -272,13 +272,15 @@ class Store:
         return any(True for _ in self._policies.may_target(workload))
 
     def former_targets(self, kind: Kind, policy: RolloutPolicy) -> list[str]:
-        """The uids of workloads of a kind in the status of a RolloutPolicy that do not exist any more."""
+        """The uids of workloads of a kind in the status of a RolloutPolicy that do not exist any more, or that the
+        policy does not target any more. One whose targets cannot be told may still target all.
+        """
 
-        def is_deleted(name: str, uid: str) -> bool:
+        def is_target(name: str, uid: str) -> bool:
             found = self._workloads.get(Key(policy.namespace, name, kind.name))
-            return found is None or found.uid != uid
+            return found is not None and found.uid == uid and policy.may_target(found)
 
-        return [uid for name, uid in policy.recorded if is_deleted(name, uid)][:_MAX_FORMER_TARGETS]
+        return [uid for name, uid in policy.recorded if not is_target(name, uid)][:_MAX_FORMER_TARGETS]
 
     def targets(self, kind: Kind, policy: RolloutPolicy) -> Iterator[Workload]:
         """The workloads of a kind that a RolloutPolicy targets, or may target, ordered by name."""
