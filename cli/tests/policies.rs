@@ -301,8 +301,11 @@ fn the_verbs_write_the_policy() {
 fn texts_of_a_status_are_no_commands() {
     let code = "x'; reboot; '";
     let mut unknown = held();
-    unknown.item("agents")["status"]["targets"][0]["stages"][0]["analysis"][0]["name"] = json!(code);
+    let checks = &mut unknown.item("agents")["status"]["targets"][0]["stages"][0]["analysis"];
+    let checks = checks.as_array_mut().expect("a list");
+    checks.push(json!({"name": code, "measurements": 1, "inconclusive": 1}));
     let ran = unknown.run(&["rollout", "resume", "ds/agent", "--yes"]);
+    assert!(ran.stdout.contains("check errors of stage canary"), "{ran:?}");
     assert!(
         !ran.stdout.contains("reboot"),
         "the spec has no such check: {ran:?}"
