@@ -54,7 +54,8 @@ impl Subject {
 
 /// Makes measurements.
 pub trait Measurer: Debug + Send + Sync + 'static {
-    /// Makes a measurement. The future must end by itself. It is dropped as soon as nobody waits for the result any more.
+    /// Makes a measurement. The future must end by itself. It is dropped as soon as nobody waits for the result any more. It must not
+    /// keep the subject: many may wait, and each would hold a version of its policy in memory.
     fn measure(&self, subject: &Subject, request: &v1::Measure) -> Measuring;
 
     /// The hosts that may be called, as in the field `analysis_hosts` of a snapshot.

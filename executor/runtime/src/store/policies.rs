@@ -284,7 +284,7 @@ mod tests {
     // A small write of a tenant must not cost the service the reading of all that the tenant has written.
     #[test]
     fn of_the_policies_that_do_not_count_no_stages_are_sent() {
-        let all = (1..=MOST_SENT as i64).map(|number| of_size(&format!("p{number:03}"), number, 100_000));
+        let all = (1..=100).map(|number| of_size(&format!("p{number:03}"), number, 100_000));
         let store = store([ClusterEvent::Policies(listed(all.collect()))]);
         let sent = store.policies(&daemon_set("u1", "10"));
         assert_eq!(sent.len(), MOST_SENT);
@@ -311,8 +311,8 @@ mod tests {
             (vec![most, most, 3_000], vec!["0", "1"]),
             (vec![most, half, half, 3_000, 1], vec!["0", "1", "2"]),
         ] {
-            let all = sizes.iter().enumerate();
-            let all = all.map(|(index, size)| large(&index.to_string(), index as i64, *size));
+            let all = (0..).zip(&sizes);
+            let all = all.map(|(number, size)| large(&number.to_string(), number, *size));
             let store = store([ClusterEvent::Policies(listed(all.collect()))]);
             assert_eq!(sent(&store), expected, "{sizes:?}");
         }
