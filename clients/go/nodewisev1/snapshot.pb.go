@@ -883,7 +883,7 @@ func (x *DaemonSet) GetAnalysisHosts() []string {
 type RolloutPolicy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
-	// policy then holds the rollouts of its targets, and its status says why.
+	// policy then holds the rollouts of its targets, and its status says why. Of policies after the first the stages may be left out.
 	Object []byte `protobuf:"bytes,1,opt,name=object,proto3" json:"object,omitempty"`
 	// The uids of entries of `status.targets` whose DaemonSet does not exist any more, or that the policy does not target any more. The next
 	// status of the policy leaves them out. At most 1,000.

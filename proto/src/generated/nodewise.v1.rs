@@ -95,7 +95,7 @@ pub struct DaemonSet {
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct RolloutPolicy {
     /// The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
-    /// policy then holds the rollouts of its targets, and its status says why.
+    /// policy then holds the rollouts of its targets, and its status says why. Of policies after the first the stages may be left out.
     #[prost(bytes = "bytes", tag = "1")]
     pub object: ::prost::bytes::Bytes,
     /// The uids of entries of `status.targets` whose DaemonSet does not exist any more, or that the policy does not target any more. The next

@@ -511,7 +511,7 @@ class RolloutPolicy(google.protobuf.message.Message):
     FORMER_TARGET_UIDS_FIELD_NUMBER: builtins.int
     object: builtins.bytes
     """The object as unmodified JSON (UTF-8). Required. At most 1 MiB. An object of which only the spec cannot be read is no error: the
-    policy then holds the rollouts of its targets, and its status says why.
+    policy then holds the rollouts of its targets, and its status says why. Of policies after the first the stages may be left out.
     """
     @property
     def former_target_uids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
