@@ -30,6 +30,7 @@ fn cost(policies: &[Value], values: &[String]) -> (usize, usize, usize) {
     };
     let objects = policies.iter().map(|policy| v1::RolloutPolicy {
         object: policy.to_string().into(),
+        ..v1::RolloutPolicy::default()
     });
     daemon_set.rollout_policies = objects.collect();
     daemon_set.analysis_hosts = vec!["a".to_owned()];
