@@ -162,7 +162,6 @@ fn policy(stages: usize, targets: usize) -> v1::RolloutPolicy {
         "metadata": {"name": "agents", "uid": "p", "resourceVersion": "1"},
         "spec": {"targets": {"names": ["node-agent"]}, "stages": stages},
         "status": {"targets": vec![json!({}); targets]},
-
     });
     v1::RolloutPolicy {
         object: object.to_string().into(),

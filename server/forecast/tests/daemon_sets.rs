@@ -45,7 +45,6 @@ fn new(nodes: usize, strategy: UpdateStrategy) -> Snapshot<DaemonSet> {
         unschedulable: false,
         ready: Some(true),
         ready_since: None,
-        created: None,
         in_maintenance: false,
     };
     Snapshot {
