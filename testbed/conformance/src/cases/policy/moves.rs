@@ -20,9 +20,11 @@ pub(super) fn is_removal(event: &AuditEvent) -> bool {
         && event.complete
 }
 
-/// The same, or the executor was killed before the answer, so that the pod may be gone.
+/// The same, or the executor was killed before the answer, so that the pod may be gone. A request whose client is gone may end with
+/// 504, also if it was carried out.
 fn may_be_removal(event: &AuditEvent) -> bool {
-    is_removal(event) || !event.complete && is_removal(&answered(event))
+    let is_unanswered = !event.complete || event.code >= 500;
+    is_removal(event) || is_unanswered && is_removal(&answered(event))
 }
 
 /// The event as it would be if the apiserver's answer had reached the executor.
