@@ -219,6 +219,12 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         }
     }
 
+    /// Inserts a phase at the place of its kind, after those of the same kind.
+    fn insert(&mut self, phase: Phase) {
+        let at = self.phases.iter().position(|other| other.kind > phase.kind);
+        self.phases.insert(at.unwrap_or(self.phases.len()), phase);
+    }
+
     /// Adds the phases for these changes, and updates the state. `None` if cancelled.
     fn carry_out(&mut self, mut changes: PodChanges<'a>, backoffs: Backoffs) -> Option<()> {
         let snapshot = self.snapshot;
@@ -435,8 +441,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
                     batches::one_by_one(writes.statuses).collect(),
                 )
             };
-            let at = self.phases.iter().position(|other| other.kind > phase.kind);
-            self.phases.insert(at.unwrap_or(self.phases.len()), phase);
+            self.insert(phase);
         }
         if !writes.conflicts.is_empty() {
             // Whoever may write a policy that does not count can make its write fail. Nothing else depends on it.
@@ -447,8 +452,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
                     batches::one_by_one(writes.conflicts).collect(),
                 )
             };
-            let at = self.phases.iter().position(|other| other.kind > phase.kind);
-            self.phases.insert(at.unwrap_or(self.phases.len()), phase);
+            self.insert(phase);
         }
         if !writes.measurements.is_empty() {
             self.phases.push(Phase {

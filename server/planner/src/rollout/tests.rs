@@ -265,6 +265,17 @@ impl World {
     }
 }
 
+/// A rollout that fails on every node after half a minute.
+fn failing(on_failure: OnFailure) -> World {
+    let mut world = World::new(Spec {
+        on_failure,
+        progress_deadline: Duration::from_secs(30),
+        ..staged()
+    });
+    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    world
+}
+
 fn staged() -> Spec {
     Spec {
         stages: vec![
@@ -649,12 +660,7 @@ fn l_25_l_26_l_28_failed_nodes_reject_the_revision_and_it_goes_back() {
 
 #[test]
 fn l_27_what_is_still_broken_a_deadline_after_a_resume_fails_again() {
-    let mut world = World::new(Spec {
-        on_failure: OnFailure::Pause,
-        progress_deadline: Duration::from_secs(30),
-        ..staged()
-    });
-    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    let mut world = failing(OnFailure::Pause);
     world.run(20);
     let rejection = world.last.status.rejected_revision.clone().expect("a rejection");
     world.policy.requests.resume = Some(rejection.digest);
@@ -758,11 +764,7 @@ fn l_14_a_clock_that_is_ahead_does_not_stop_a_soak() {
 
 #[test]
 fn l_28_after_a_rollback_a_pod_may_be_missing() {
-    let mut world = World::new(Spec {
-        progress_deadline: Duration::from_secs(30),
-        ..staged()
-    });
-    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    let mut world = failing(OnFailure::Rollback);
     world.run(20);
     assert_eq!(world.state(), State::RolledBack);
     let events = world.events.len();
@@ -795,12 +797,7 @@ fn l_30_a_denied_stage_is_asked_for_anew_after_a_resume() {
 
 #[test]
 fn l_27_with_pause_a_person_decides() {
-    let mut world = World::new(Spec {
-        on_failure: OnFailure::Pause,
-        progress_deadline: Duration::from_secs(30),
-        ..staged()
-    });
-    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    let mut world = failing(OnFailure::Pause);
     world.run(20);
     assert_eq!((world.state(), world.on("new").len()), (State::Rejected, 2));
     // Resume: the failures so far do not count any more.
@@ -844,12 +841,7 @@ fn l_27_with_pause_a_person_decides() {
 
 #[test]
 fn l_27_a_person_lets_a_rejected_revision_go_back_and_on_again() {
-    let mut world = World::new(Spec {
-        on_failure: OnFailure::Pause,
-        progress_deadline: Duration::from_secs(30),
-        ..staged()
-    });
-    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    let mut world = failing(OnFailure::Pause);
     world.run(20);
     assert_eq!((world.state(), world.on("new").len()), (State::Rejected, 2));
     world.policy.requests.rollback = Some("another".to_owned());
@@ -1196,11 +1188,7 @@ fn l_5_pods_on_nodes_that_are_not_admitted_are_left_alone() {
 
 #[test]
 fn l_29_without_a_stable_revision_a_rollback_acts_as_a_pause() {
-    let mut world = World::new(Spec {
-        progress_deadline: Duration::from_secs(30),
-        ..staged()
-    });
-    world.bad = vec!["n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7", "n8", "n9"];
+    let mut world = failing(OnFailure::Rollback);
     world.run(1);
     // Somebody deletes the stable revision: the one of most pods takes its place, and it is not known either.
     world.others.retain(|hash| *hash != "old");

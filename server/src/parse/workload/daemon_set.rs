@@ -33,10 +33,10 @@ use crate::{limits::Limits, refusal::Refusal};
 
 /// The most policies, measurements and hosts of a request.
 const MOST_POLICIES: usize = 100;
-/// The most entries of a policy's status that may be of deleted DaemonSets.
-const MOST_FORMER_TARGETS: usize = 1_000;
 const MOST_MEASUREMENTS: usize = 1_000;
 const MOST_HOSTS: usize = 100;
+/// The most entries of a policy's status that may be of DaemonSets that it does not target any more.
+const MOST_FORMER_TARGETS: usize = 1_000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -94,11 +94,11 @@ pub(super) fn read(
     })
 }
 
-/// Reads a status, without the entries of deleted workloads. One that cannot be read is as good as lost, which costs time only (L-35).
-fn status(text: Option<&RawValue>, deleted: &[String]) -> PolicyStatus {
+/// Reads a status, without the entries of former targets. One that cannot be read is as good as lost, which costs time only (L-35).
+fn status(text: Option<&RawValue>, former: &[String]) -> PolicyStatus {
     let read = text.and_then(|text| serde_json::from_str::<PolicyStatus>(text.get()).ok());
     let mut status = read.unwrap_or_default();
-    status.targets.retain(|target| !deleted.contains(&target.uid));
+    status.targets.retain(|target| !former.contains(&target.uid));
     status
 }
 
