@@ -296,7 +296,7 @@ fn the_verbs_write_the_policy() {
     }
 }
 
-// Whoever may write the status of a policy must not get commands into the shell of those who copy what is shown.
+// A user who may write the status of a policy must not be able to put commands into the shell of an operator who copies a command.
 #[test]
 fn texts_of_a_status_are_no_commands() {
     let code = "x'; reboot; '";
@@ -411,7 +411,7 @@ fn of_two_policies_the_one_in_charge_is_named() {
     );
 }
 
-// Whoever reads a cluster without its policies learns what is missing; whoever asked for them, and there are none, does not.
+// A dump without policies gets a hint. A dump with an empty list of policies gets none.
 #[test]
 fn a_file_that_cannot_have_policies_gets_a_hint() {
     let without = Dump::new(&[]).items.to_string();

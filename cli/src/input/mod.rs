@@ -186,7 +186,8 @@ impl Cluster {
         self.objects() == self.workloads.len() + policies && !self.workloads.is_empty()
     }
 
-    /// Whether the RolloutPolicies are known. Files have none, and no list without objects, if whoever made them did not ask for policies.
+    /// Whether the RolloutPolicies are known. A file without policies and without an empty list of policies does not tell whether there
+    /// are any.
     pub(crate) fn knows_policies(&self) -> bool {
         !self.is_dump || self.has_empty_list || !self.policies.is_empty()
     }

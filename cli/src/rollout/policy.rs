@@ -104,7 +104,7 @@ fn set_paused(workload: &Served, policy: &v1::PolicyRollout, page: Page, pauses:
 /// Pauses or resumes the policy in charge or, without one, a Deployment.
 ///
 /// # Errors
-/// Nobody can pause such a workload, or what the rollout waits for is nothing that can be resumed.
+/// The workload cannot be paused, or its rollout waits for something that `resume` cannot end.
 pub(super) fn pausing(
     cluster: &Cluster,
     workload: &Served,

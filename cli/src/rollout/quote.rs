@@ -1,5 +1,5 @@
-//! How texts get into a command that people copy into a shell. Names and texts of a status are whatever somebody wrote there, and must
-//! stay one word of the command.
+//! Quotes texts for a command that people copy into a shell. Anyone who may write a status chooses its names and texts. Each must stay
+//! one word of the command.
 
 use std::borrow::Cow;
 

@@ -34,7 +34,7 @@ pub(crate) struct Assumed {
     pub(crate) ready_origin: String,
     /// Where the time until a pod is gone is from.
     pub(crate) gone_origin: String,
-    /// What is assumed about the RolloutPolicy, in sentences. Nobody approves or measures anything in a play.
+    /// What is assumed about the RolloutPolicy, in sentences. In a play nobody approves a stage, and no check is made.
     pub(crate) policy: Vec<String>,
 }
 
