@@ -94,7 +94,7 @@ fn outdated(nodes: usize, strategy: UpdateStrategy) -> Snapshot<DaemonSet> {
         restarts: 0,
         sidecar_restarts: 0,
     });
-    let nodes = snapshot.nodes().cloned().collect();
+    let nodes = snapshot.nodes().map(NodeView::to_node).collect();
     snapshot.buckets = Bucket::divide(nodes, pods.collect(), 4, |name| name.len() % 4);
     snapshot
 }

@@ -8,6 +8,7 @@ pub(crate) mod claims;
 pub(crate) mod expectations;
 pub mod identities;
 pub mod json;
+pub(crate) mod label_view;
 pub(crate) mod labels;
 pub mod measurement;
 pub(crate) mod names;

@@ -7,8 +7,8 @@ use crate::{
     core::{
         json::Json,
         snapshot::{
-            Bucket, ControllerRef, Labels, Node, Options, Pod, PodPhase, Revision, Selector, Snapshot, State,
-            Taint, TaintEffect, Target,
+            Bucket, ControllerRef, Labels, Node, Nodes, Options, Pod, PodPhase, Revision, Selector, Snapshot,
+            State, Taint, TaintEffect, Target,
         },
         status::DaemonSetStatus,
     },
@@ -74,6 +74,11 @@ pub(crate) fn node(name: &str, labels: &[(&str, &str)], taints: &[&str]) -> Node
         ready_since: None,
         in_maintenance: false,
     }
+}
+
+/// A table of these nodes, in this order.
+pub(crate) fn table(nodes: &[Node]) -> Nodes {
+    Nodes::in_order(nodes.to_vec())
 }
 
 fn taint(text: &str) -> Taint {

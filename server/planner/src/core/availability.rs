@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::core::snapshot::Pod;
+use crate::core::snapshot::PodView;
 
 /// The rule for one workload at one time.
 #[derive(Debug, Clone, Copy)]
@@ -21,9 +21,9 @@ impl Availability {
     }
 
     /// Whether a pod has been ready for minReadySeconds.
-    pub(crate) fn is_available(self, pod: &Pod) -> bool {
-        pod.ready
-            && (!self.has_min_ready() || pod.ready_since.is_some_and(|since| self.is_long_enough(since)))
+    pub(crate) fn is_available(self, pod: PodView<'_>) -> bool {
+        pod.ready()
+            && (!self.has_min_ready() || pod.ready_since().is_some_and(|since| self.is_long_enough(since)))
     }
 
     /// Whether minReadySeconds is set, so that availability depends on the time.

@@ -9,7 +9,7 @@ use std::{
 
 use hashbrown::{HashTable, hash_table::Entry as Slot};
 
-use crate::core::snapshot::{Bucket, Digest, Pod};
+use crate::core::snapshot::{Bucket, Digest, PodView};
 
 /// Two pods of a snapshot with the same name or the same uid.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,10 +34,10 @@ pub enum Identity {
 impl Identity {
     const ALL: [Self; 2] = [Self::Name, Self::Uid];
 
-    fn of(self, pod: &Pod) -> &str {
+    fn of(self, pod: PodView<'_>) -> &str {
         match self {
-            Self::Name => &pod.name,
-            Self::Uid => &pod.uid,
+            Self::Name => pod.name(),
+            Self::Uid => pod.uid(),
         }
     }
 }
@@ -166,7 +166,7 @@ impl Identities {
     pub(crate) fn is_taken(&self, name: &str, buckets: &[Bucket]) -> bool {
         let hash = self.hasher.hash_one(name);
         self.tables[0]
-            .find(hash, |entry| at(buckets, *entry).name == name)
+            .find(hash, |entry| at(buckets, *entry).name() == name)
             .is_some()
     }
 
@@ -179,15 +179,15 @@ impl Identities {
     }
 }
 
-fn at(buckets: &[Bucket], entry: Entry) -> &Pod {
-    &buckets[entry.bucket as usize].pods[entry.pod as usize]
+fn at(buckets: &[Bucket], entry: Entry) -> PodView<'_> {
+    buckets[entry.bucket as usize].pods.at(entry.pod as usize)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{
-        core::snapshot::List,
+        core::snapshot::{List, Pod},
         fixtures::{daemon_set, pod},
     };
 

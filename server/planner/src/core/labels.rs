@@ -107,14 +107,37 @@ impl Labels {
     /// The value of a label.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
+        self.find(key).map(|position| self.value(position))
+    }
+
+    /// The position of a label, in the order of the keys.
+    pub(crate) fn find(&self, key: &str) -> Option<usize> {
         let entries = self.0.as_deref()?;
-        let found = if entries.ends.len() <= FEW {
+        if entries.ends.len() <= FEW {
             // Most comparisons end at the length of the key.
-            (0..entries.ends.len()).find(|index| entries.key(*index) == key)?
+            (0..entries.ends.len()).find(|index| entries.key(*index) == key)
         } else {
-            entries.find(key)?
-        };
-        Some(entries.value(found))
+            entries.find(key)
+        }
+    }
+
+    /// The key of the label at a position.
+    ///
+    /// # Panics
+    /// If there is none. So does [`Self::value`].
+    pub(crate) fn key(&self, position: usize) -> &str {
+        self.0
+            .as_ref()
+            .expect("there is a label at the position")
+            .key(position)
+    }
+
+    /// The value of the label at a position.
+    pub(crate) fn value(&self, position: usize) -> &str {
+        self.0
+            .as_ref()
+            .expect("there is a label at the position")
+            .value(position)
     }
 
     /// All entries, ascending by key.
@@ -131,9 +154,12 @@ impl Labels {
         self.0.as_ref().map_or(0, |entries| entries.ends.len())
     }
 
-    /// The address of the shared text. Clones have the same address while one of them is alive. 0 if there are no labels.
-    pub(crate) fn address(&self) -> usize {
-        self.0.as_ref().map_or(0, |entries| Arc::as_ptr(entries).addr())
+    /// Memory of the labels, in bytes, without what the allocator adds.
+    #[must_use]
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.as_deref().map_or(0, |entries| {
+            size_of_val(entries) + entries.text.len() + size_of_val(&*entries.ends)
+        })
     }
 
     /// Whether both share one text, so that they take the memory of one.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::core::labels::Labels;
+use crate::core::label_view::LabelView;
 
 /// A label selector. All requirements are ANDed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
@@ -17,11 +17,20 @@ pub struct Selector {
 impl Selector {
     /// Whether the labels meet all requirements. A selector without requirements selects everything.
     #[must_use]
-    pub fn selects(&self, labels: &Labels) -> bool {
+    pub fn selects<'a>(&self, labels: impl Into<LabelView<'a>>) -> bool {
+        let labels = labels.into();
         let mut equalities = self.match_labels.iter().flatten();
         let mut expressions = self.match_expressions.iter().flatten();
         equalities.all(|(key, value)| labels.get(key) == Some(value))
             && expressions.all(|requirement| holds(requirement, labels.get(&requirement.key)))
+    }
+
+    /// Whether a requirement is about the label of this key.
+    pub(crate) fn reads(&self, key: &str) -> bool {
+        let equalities = self.match_labels.iter().flatten().map(|(key, _)| key);
+        let expressions = self.match_expressions.iter().flatten();
+        let mut keys = equalities.chain(expressions.map(|requirement| &requirement.key));
+        keys.any(|read| read == key)
     }
 }
 
@@ -73,7 +82,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::fixtures::{labels, pairs, strings};
+    use crate::{
+        core::labels::Labels,
+        fixtures::{labels, pairs, strings},
+    };
 
     fn set(values: &[String]) -> BTreeSet<String> {
         values.iter().cloned().collect()

@@ -4,7 +4,12 @@
 //! uids are unique, and lists of labels and annotations are sorted.
 
 mod bucket;
+mod list;
+mod nodes;
 mod pod;
+mod pods;
+mod texts;
+mod times;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -12,10 +17,14 @@ use jiff::Timestamp;
 
 use crate::core::json::Json;
 pub use crate::core::{
+    label_view::LabelView,
     labels::Labels,
     selector::{Selector, SelectorOperator, SelectorRequirement},
 };
-pub use bucket::{Bucket, Digest, List, Listed};
+pub use bucket::Bucket;
+pub use list::{Digest, List, Table};
+pub use nodes::{ClassIndex, NodeFields, NodeView, Nodes, NodesBuilder};
+pub use pods::{KindIndex, PodFields, PodView, Pods, PodsBuilder};
 
 /// Everything that a plan for a workload of kind `W` depends on.
 #[derive(Debug, Clone)]
@@ -53,12 +62,12 @@ impl<W> Snapshot<W> {
     }
 
     /// Every node.
-    pub fn nodes(&self) -> impl Iterator<Item = &Node> {
+    pub fn nodes(&self) -> impl Iterator<Item = NodeView<'_>> {
         self.buckets.iter().flat_map(|bucket| bucket.nodes.iter())
     }
 
     /// Every pod.
-    pub fn pods(&self) -> impl Iterator<Item = &Pod> {
+    pub fn pods(&self) -> impl Iterator<Item = PodView<'_>> {
         self.buckets.iter().flat_map(|bucket| bucket.pods.iter())
     }
 }
@@ -345,12 +354,12 @@ pub struct Pod {
 }
 
 /// The node of a pod (D-24).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<Name = String> {
     /// spec.nodeName.
-    Bound(String),
+    Bound(Name),
     /// The pod is not bound, and its required node affinity names this node.
-    Meant(String),
+    Meant(Name),
     /// Neither.
     Nowhere,
 }
@@ -362,6 +371,25 @@ impl Target {
         match self {
             Self::Bound(node) | Self::Meant(node) => Some(node),
             Self::Nowhere => None,
+        }
+    }
+
+    /// The target with a borrowed name.
+    pub(crate) fn as_deref(&self) -> Target<&str> {
+        match self {
+            Self::Bound(node) => Target::Bound(node),
+            Self::Meant(node) => Target::Meant(node),
+            Self::Nowhere => Target::Nowhere,
+        }
+    }
+}
+
+impl<Name> Target<Name> {
+    pub(crate) fn map<To>(self, change: impl FnOnce(Name) -> To) -> Target<To> {
+        match self {
+            Self::Bound(node) => Target::Bound(change(node)),
+            Self::Meant(node) => Target::Meant(change(node)),
+            Self::Nowhere => Target::Nowhere,
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         claims::Claim,
         pod_claims,
         pod_findings::PodFindings,
-        snapshot::{Bucket, Pod},
+        snapshot::{Bucket, PodView, Pods},
     },
     daemonset::{
         eligibility::Fit,
@@ -118,8 +118,8 @@ impl BucketSummary {
         walk.summary.pods.clear();
         for (index, (node, fit)) in bucket.nodes.iter().zip(fits).enumerate() {
             cancellation.tick(index)?;
-            walk.missing_nodes_before(Some(&node.name))?;
-            walk.node(index, &node.name, *fit)?;
+            walk.missing_nodes_before(Some(node.name()))?;
+            walk.node(index, node.name(), *fit)?;
         }
         walk.missing_nodes_before(None)?;
         Some(walk.summary)
@@ -145,7 +145,7 @@ impl BucketSummary {
 
 /// Builds a summary: walks the nodes and the pods of a bucket in parallel, both sorted by node name.
 struct Walk<'a> {
-    pods: &'a [Pod],
+    pods: &'a Pods,
     /// Index of the next pod.
     next: usize,
     ds: &'a DaemonSet,
@@ -160,12 +160,12 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// The node of the next pod; `None` after the last pod. (Pods without a node come first and are done by then.)
     fn target(&self) -> Option<&'a str> {
-        self.pods.get(self.next).and_then(|pod| pod.target.node())
+        self.pods.get(self.next).and_then(PodView::target_node)
     }
 
     /// Claims the next pods as long as they have this node, and keeps those that the workload owns.
     fn claim_those_on(&mut self, target: Option<&str>) -> Option<()> {
-        while let Some(pod) = self.pods.get(self.next).filter(|pod| pod.target.node() == target) {
+        while let Some(pod) = self.pods.get(self.next).filter(|pod| pod.target_node() == target) {
             let index = self.next;
             self.cancellation.tick(index)?;
             self.next += 1;
@@ -223,12 +223,16 @@ impl<'a> Walk<'a> {
         let gone = here
             .iter()
             .rev()
-            .take_while(|seen| self.pods[seen.index].is_gone());
+            .take_while(|seen| self.pods.at(seen.index).is_gone());
         let gone = end - gone.count();
         for PodSummary { index, .. } in here {
-            let pod = &self.pods[*index];
-            if pod.ready && !self.classifier.availability.is_available(pod) {
-                let first = summary.unavailable_since.into_iter().chain(pod.ready_since).min();
+            let pod = self.pods.at(*index);
+            if pod.ready() && !self.classifier.availability.is_available(pod) {
+                let first = summary
+                    .unavailable_since
+                    .into_iter()
+                    .chain(pod.ready_since())
+                    .min();
                 summary.unavailable_since = first;
             }
         }
@@ -247,13 +251,13 @@ impl<'a> Walk<'a> {
         match &summary.pods[start..] {
             [] => !fit.run,
             [PodSummary { index, template }] if fit.keep && template.hash_new && template.updated => {
-                let pod = &self.pods[*index];
+                let pod = self.pods.at(*index);
                 let settled = pod.is_live() && self.classifier.availability.is_available(pod);
                 if settled {
                     summary.settled.running += usize::from(fit.run);
                     summary.settled.keeping += usize::from(!fit.run);
                     if self.classifier.availability.has_min_ready() {
-                        summary.available_since = summary.available_since.max(pod.ready_since);
+                        summary.available_since = summary.available_since.max(pod.ready_since());
                     }
                     summary.pods.truncate(start);
                 }

@@ -3,7 +3,7 @@
 use crate::{
     core::{
         pod_claims::Claims,
-        snapshot::{Bucket, Node},
+        snapshot::{Bucket, NodeView},
     },
     daemonset::{
         bucket_summary::{BucketSummary, SettledNodes},
@@ -19,7 +19,7 @@ pub(crate) struct NodeEntry<'a> {
     /// The node's name.
     pub(crate) name: &'a str,
     /// The node; `None` if it does not exist.
-    pub(crate) node: Option<&'a Node>,
+    pub(crate) node: Option<NodeView<'a>>,
     /// What the workload may do on the node: nothing on a missing node.
     pub(crate) fit: Fit,
     /// Which stages of the policy select the node, if a rollout is going on.
@@ -53,7 +53,7 @@ impl<'a> ClusterView<'a> {
         selected: &[StageSet],
         classifier: &PodClassifier<'_>,
     ) {
-        let pod = |index: &usize| &bucket.pods[*index];
+        let pod = |index: &usize| bucket.pods.at(*index);
         self.desired += summary.desired;
         self.settled.running += summary.settled.running;
         self.settled.keeping += summary.settled.keeping;
@@ -66,13 +66,13 @@ impl<'a> ClusterView<'a> {
             available: classifier.availability.is_available(pod(&seen.index)),
         }));
         self.entries.extend(summary.entries.iter().map(|entry| {
-            let node = entry.node.map(|index| &bucket.nodes[index]);
+            let node = entry.node.map(|index| bucket.nodes.at(index));
             let start = before + entry.start;
             NodeEntry {
                 // An entry of a missing node has at least one pod.
                 name: node.map_or_else(
-                    || self.pods[start].pod.target.node().unwrap_or_default(),
-                    |node| &node.name,
+                    || self.pods[start].pod.target_node().unwrap_or_default(),
+                    NodeView::name,
                 ),
                 node,
                 fit: entry.fit,

@@ -99,7 +99,7 @@ pub(crate) fn changes<'a>(
     }
     let mut changes = step;
     // The other controller must adopt orphans first.
-    changes.deletes.retain(|delete| delete.pod.controller.is_some());
+    changes.deletes.retain(|delete| delete.pod.controller().is_some());
     changes
 }
 

@@ -6,6 +6,7 @@
 mod affinity;
 mod classes;
 mod explain;
+mod fits;
 mod missing;
 mod syntax;
 mod tolerations;
@@ -15,10 +16,10 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use crate::{core::snapshot::Node, daemonset::workload::Scheduling};
+use crate::{core::snapshot::NodeView, daemonset::workload::Scheduling};
 use affinity::RequiredTerms;
-use classes::Classes;
 pub(crate) use explain::{Constraint, Decision};
+pub(crate) use fits::Fits;
 use tolerations::Tolerations;
 pub(crate) use tolerations::automatic as automatic_tolerations;
 
@@ -55,8 +56,6 @@ pub(crate) struct Eligibility {
     /// The required node affinity; `None` if absent.
     required_terms: Option<RequiredTerms>,
     tolerations: Tolerations,
-    /// Cached results of the required terms; `None` if evaluating them is faster than a lookup.
-    classes: Option<Classes>,
 }
 
 impl Eligibility {
@@ -68,13 +67,7 @@ impl Eligibility {
             scheduling.host_network,
             comparison_operators,
         );
-        let terms = required_terms.iter();
-        let keys: Vec<&str> = terms.flat_map(RequiredTerms::label_keys).collect();
-        let named = required_terms
-            .as_ref()
-            .is_some_and(RequiredTerms::mix_names_and_labels);
         Self {
-            classes: Classes::worth_it(keys.len(), named).then(|| Classes::new(keys.into_iter())),
             node_name: scheduling.node_name.clone(),
             node_selector: scheduling.node_selector.clone(),
             required_terms,
@@ -83,19 +76,14 @@ impl Eligibility {
     }
 
     /// Whether the workload may run on a node, and whether an existing pod may stay (D-8).
-    pub(crate) fn evaluate(&self, node: &Node) -> Fit {
-        if self.is_elsewhere(node) {
+    pub(crate) fn evaluate(&self, node: NodeView<'_>) -> Fit {
+        if self.is_elsewhere(node)
+            || !self.selector_matches(node)
+            || !(self.is_named(node) || self.terms_match(node))
+        {
             return Fit::NEITHER;
         }
-        let terms_match = || match &self.classes {
-            Some(classes) => classes.recall(node, || self.terms_match(node)),
-            None => self.terms_match(node),
-        };
-        if self.selector_matches(node) && (self.is_named(node) || terms_match()) {
-            self.tolerations.fit(&node.taints)
-        } else {
-            Fit::NEITHER
-        }
+        self.tolerations.fit(node.taints())
     }
 
     /// The keys of the labels that decide whether the workload may run on a node, and whether the node's name decides, too.
@@ -108,26 +96,26 @@ impl Eligibility {
     }
 
     /// Whether the template's nodeName names another node.
-    fn is_elsewhere(&self, node: &Node) -> bool {
-        !self.node_name.is_empty() && self.node_name != node.name
+    fn is_elsewhere(&self, node: NodeView<'_>) -> bool {
+        !self.node_name.is_empty() && self.node_name != node.name()
     }
 
-    fn selector_matches(&self, node: &Node) -> bool {
+    fn selector_matches(&self, node: NodeView<'_>) -> bool {
         // Values are compared without checking their syntax (D-10).
         self.node_selector
             .iter()
-            .all(|(key, value)| node.labels.get(key) == Some(value))
+            .all(|(key, value)| node.labels().get(key) == Some(value))
     }
 
     /// Whether a term only asks for this node's name.
-    fn is_named(&self, node: &Node) -> bool {
+    fn is_named(&self, node: NodeView<'_>) -> bool {
         self.required_terms
             .as_ref()
-            .is_some_and(|terms| terms.name(&node.name))
+            .is_some_and(|terms| terms.name(node.name()))
     }
 
     /// Whether one of the other terms matches, or there is no required affinity.
-    fn terms_match(&self, node: &Node) -> bool {
+    fn terms_match(&self, node: NodeView<'_>) -> bool {
         self.required_terms
             .as_ref()
             .is_none_or(|terms| terms.match_otherwise(node))

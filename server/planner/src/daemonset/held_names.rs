@@ -77,12 +77,7 @@ fn empty_nodes<'n>(
     let mut empty = BTreeSet::new();
     // Look up few names in each bucket. For many names, visit each node once.
     if settled.len() * snapshot.buckets.len() <= nodes {
-        let has_node = |bucket: &&Bucket, name| {
-            bucket
-                .nodes
-                .binary_search_by(|node| (*node.name).cmp(name))
-                .is_ok()
-        };
+        let has_node = |bucket: &&Bucket, name| bucket.nodes.find(name).is_some();
         for (index, name) in settled.into_iter().enumerate() {
             cancellation.tick(index)?;
             let bucket = snapshot.buckets.iter().find(|bucket| has_node(bucket, name));
@@ -96,7 +91,7 @@ fn empty_nodes<'n>(
         for bucket in &snapshot.buckets {
             for (index, node) in bucket.nodes.iter().enumerate() {
                 cancellation.tick(index)?;
-                if let Some(name) = settled.take(&*node.name)
+                if let Some(name) = settled.take(node.name())
                     && !has_pod(name, bucket, snapshot, cancellation)?
                 {
                     empty.insert(name);
@@ -114,11 +109,7 @@ fn has_pod(
     snapshot: &Snapshot<DaemonSet>,
     cancellation: Cancellation<'_>,
 ) -> Option<bool> {
-    let from = bucket.pods.partition_point(|pod| pod.target.node() < Some(node));
-    let on_node = bucket.pods[from..]
-        .iter()
-        .take_while(|pod| pod.target.node() == Some(node));
-    for (index, pod) in on_node.enumerate() {
+    for (index, pod) in bucket.pods.on_node(node).enumerate() {
         cancellation.tick(index)?;
         if matches!(
             pod_claims::claim(snapshot.workload.owner(), pod),

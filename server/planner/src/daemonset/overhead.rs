@@ -18,7 +18,7 @@ use crate::{
         cancellation::Cancellation,
         json::Json,
         pod_requests, selector,
-        snapshot::{Node, Selector, Taint},
+        snapshot::{Nodes, Selector, Taint},
     },
     daemonset::{eligibility::Eligibility, workload::Scheduling},
 };
@@ -75,13 +75,13 @@ pub struct Evaluations {
 #[must_use]
 pub fn evaluate(
     candidates: &[Option<Candidate>],
-    nodes: &[Node],
+    nodes: &Nodes,
     comparison_operators: bool,
     stop: &dyn Fn() -> bool,
 ) -> Option<Evaluations> {
     let cancellation = Cancellation::new(stop);
     let hasher = RandomState::new();
-    let taints = numbers(nodes.iter().map(|node| &node.taints));
+    let taints = numbers(nodes.iter().map(|node| node.taints()));
     let mut decisions = Decisions::new(nodes);
     // One row for each node, with one column for each candidate.
     let mut rows = vec![0; nodes.len() * candidates.len()];
@@ -117,9 +117,9 @@ pub fn evaluate(
 }
 
 /// The number of each list of taints: equal lists have equal numbers.
-fn numbers<'a>(lists: impl Iterator<Item = &'a Vec<Taint>>) -> Vec<u32> {
+fn numbers<'a>(lists: impl Iterator<Item = &'a [Taint]>) -> Vec<u32> {
     let mut known: HashMap<&[Taint], u32> = HashMap::new();
-    let number = |list: &'a Vec<Taint>| {
+    let number = |list: &'a [Taint]| {
         let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
         *known.entry(list).or_insert(next)
     };

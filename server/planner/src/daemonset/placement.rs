@@ -9,7 +9,7 @@ use crate::{
     core::{
         plan::Reason,
         pod_claims::is_adopted,
-        snapshot::{Deviation, Options, Pod, PodPhase, Snapshot, Target},
+        snapshot::{Deviation, Options, PodPhase, PodView, Snapshot, Target},
     },
     daemonset::{
         backoff::{Backoffs, Wait},
@@ -36,7 +36,7 @@ pub(crate) struct Placement<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting<'a> {
     /// The pod.
-    pub(crate) pod: &'a Pod,
+    pub(crate) pod: PodView<'a>,
     /// Its node.
     pub(crate) node: &'a str,
     /// The delay.
@@ -65,7 +65,7 @@ pub(crate) fn decide<'a>(
                 placement.changes.create(index, Reason::NodeWithoutPod);
             }
         } else if !entry.fit.keep {
-            for pod in own_first(pods).filter(|pod| !pod.pod.deleting) {
+            for pod in own_first(pods).filter(|pod| !pod.pod.deleting()) {
                 placement.changes.delete(entry, pod, Reason::NodeNotEligible);
             }
         } else if !matches!(pods, [only] if only.is_live()) {
@@ -112,8 +112,8 @@ impl<'a> Placement<'a> {
     fn delete_finished(&mut self, entry: &NodeEntry<'a>, pods: &[OwnPod<'a>], backoffs: &Backoffs) -> bool {
         let mut wait = backoffs.wait(entry.name);
         let mut waits = false;
-        for pod in own_first(pods).filter(|pod| !pod.pod.deleting) {
-            match (pod.pod.phase, wait) {
+        for pod in own_first(pods).filter(|pod| !pod.pod.deleting()) {
+            match (pod.pod.phase(), wait) {
                 (PodPhase::Failed, Some(wait)) => {
                     self.waiting.push(Waiting {
                         pod: pod.pod,
@@ -151,7 +151,7 @@ impl<'a> Placement<'a> {
             return;
         };
         // This delete comes last, as in upstream: if the burst cuts the deletes, excess pods are deleted first.
-        if !old.pod.ready {
+        if !old.pod.ready() {
             self.changes
                 .delete_beside(entry, old, Reason::SurgeOldNotReady, new);
         } else if new.available {
@@ -166,11 +166,11 @@ impl<'a> Placement<'a> {
             let mut meant: Vec<&OwnPod<'a>> = view
                 .pods(entry)
                 .iter()
-                .filter(|pod| matches!(pod.pod.target, Target::Meant(_)))
+                .filter(|pod| matches!(pod.pod.target(), Target::Meant(_)))
                 .collect();
-            meant.sort_by_key(|pod| (is_adopted(pod.pod), &pod.pod.name));
+            meant.sort_by_key(|pod| (is_adopted(pod.pod), pod.pod.name()));
             for pod in meant {
-                if pod.pod.deleting && options.deviates(Deviation::SkipDeletingOnMissingNodes) {
+                if pod.pod.deleting() && options.deviates(Deviation::SkipDeletingOnMissingNodes) {
                     self.deviations.insert(Deviation::SkipDeletingOnMissingNodes);
                 } else {
                     self.changes.delete(entry, pod, Reason::NodeMissing);

@@ -259,7 +259,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         let uids = changes
             .deletes
             .iter()
-            .map(|delete| delete.pod.uid.clone())
+            .map(|delete| delete.pod.uid().to_owned())
             .collect();
         self.state.expectations = expectations::set(snapshot.now, expectations::of_creates(&creates), uids);
         self.state.pod_name_collisions = naming.into_collisions();

@@ -11,11 +11,11 @@ use crate::{
         cancellation::Cancellation,
         identities::DuplicateIdentity,
         plan_cache::{Cached, PodIndex, digest, has_key},
-        snapshot::{Bucket, Digest, Snapshot},
+        snapshot::{Bucket, Digest, NodeView, Snapshot},
     },
     daemonset::{
         bucket_summary::{BucketSummary, Detail},
-        eligibility::{Eligibility, Fit},
+        eligibility::{Eligibility, Fit, Fits},
         manifest,
         pod_classifier::PodClassifier,
         revisions::Resolution,
@@ -148,6 +148,7 @@ impl PlanCache {
         mut each: impl FnMut(&'a Bucket, &BucketSummary, &[StageSet]),
     ) -> Option<()> {
         self.drop_invalid(snapshot, (resolution, classifier), detail, policy);
+        let mut evaluation = Fits::new(eligibility);
         for (bucket, known) in snapshot.buckets.iter().zip(&mut self.buckets) {
             let CachedBucket {
                 fits,
@@ -164,7 +165,7 @@ impl PlanCache {
                     .as_ref()
                     .is_some_and(|known| !known.result.is_valid(classifier))
             {
-                let fits = cached_fits(fits, bucket, eligibility, cancellation, &mut self.counts)?;
+                let fits = cached_fits(fits, bucket, &mut evaluation, cancellation, &mut self.counts)?;
                 let ds = &snapshot.workload;
                 let result = BucketSummary::of(bucket, fits, ds, classifier, detail, cancellation)?;
                 *summary = Some(Cached { of, result });
@@ -192,17 +193,17 @@ fn cached_stages<'k>(
 ) -> &'k [StageSet] {
     let of = bucket.nodes.digest().copied();
     if !has_key(known.as_ref(), of.as_ref()) {
-        let nodes = bucket.nodes.iter();
-        let result = nodes.map(|node| policy.select(&node.labels)).collect();
-        *known = Some(Cached { of, result });
+        let select = |node: NodeView<'_>| Some(policy.select(node.labels()));
+        let result = bucket.nodes.by_labels(|key| policy.reads(key), select);
+        *known = result.map(|result| Cached { of, result });
     }
     known.as_ref().map_or(&[], |known| &known.result)
 }
 
-fn cached_fits<'k>(
+fn cached_fits<'k, 'n>(
     known: &'k mut Option<Cached<Digest, Box<[Fit]>>>,
-    bucket: &Bucket,
-    eligibility: &Eligibility,
+    bucket: &'n Bucket,
+    evaluation: &mut Fits<'_, 'n>,
     cancellation: Cancellation<'_>,
     counts: &mut CacheCounts,
 ) -> Option<&'k [Fit]> {
@@ -210,13 +211,7 @@ fn cached_fits<'k>(
     if has_key(known.as_ref(), of.as_ref()) {
         counts.fits_cached += 1;
     } else {
-        let nodes = bucket.nodes.iter().enumerate();
-        let result = nodes
-            .map(|(index, node)| {
-                cancellation.tick(index)?;
-                Some(eligibility.evaluate(node))
-            })
-            .collect::<Option<_>>()?;
+        let result = evaluation.of(&bucket.nodes, cancellation)?;
         *known = Some(Cached { of, result });
         counts.fits_computed += 1;
     }

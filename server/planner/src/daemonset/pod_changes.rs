@@ -12,7 +12,7 @@ use crate::{
         names,
         plan::{Action, ActionKind, EventType, Reason},
         pod_claims, pod_template,
-        snapshot::{Deviation, Pod, PodNameCollision, Snapshot},
+        snapshot::{Deviation, PodNameCollision, PodView, Snapshot},
     },
     daemonset::{
         cluster_view::{ClusterView, NodeEntry},
@@ -40,13 +40,13 @@ pub(crate) struct Create {
 #[derive(Debug, Clone)]
 pub(crate) struct Delete<'a> {
     /// The pod.
-    pub(crate) pod: &'a Pod,
+    pub(crate) pod: PodView<'a>,
     /// The node that it is on or meant for.
     pub(crate) node: &'a str,
     /// Why.
     pub(crate) reason: Reason,
     /// The pod that stays on the node instead; used in the message.
-    pub(crate) kept: Option<&'a Pod>,
+    pub(crate) kept: Option<PodView<'a>>,
     /// What it takes of the budget.
     pub(crate) slot: Option<Slot>,
 }
@@ -224,7 +224,7 @@ pub(crate) fn finished_event(namespace: &str, delete: &Delete<'_>) -> Option<Act
         Reason::PodSucceeded => (EventType::Normal, "SucceededDaemonPod", "succeeded", "delete"),
         _ => return None,
     };
-    let (pod, node) = (&delete.pod.name, delete.node);
+    let (pod, node) = (delete.pod.name(), delete.node);
     Some(Action {
         reason: delete.reason,
         message: format!("pod {pod} on {node} {what}"),
@@ -328,9 +328,9 @@ pub(crate) fn create_message(
     let node = entry.name;
     let pod = pods
         .iter()
-        .find(|pod| !pod.pod.deleting)
+        .find(|pod| !pod.pod.deleting())
         .or(pods.first())
-        .map_or("its pod", |pod| &pod.pod.name);
+        .map_or("its pod", |pod| &pod.pod.name());
     match create.reason {
         Reason::NodeWithoutLivePod => {
             format!("{node} has no pod that runs: {pod} is finished or being deleted")
@@ -351,10 +351,10 @@ pub(crate) fn create_message(
 
 /// Why a pod is deleted, for people.
 pub(crate) fn delete_message(delete: &Delete<'_>, budget: i64) -> String {
-    let (pod, node) = (&delete.pod.name, delete.node);
+    let (pod, node) = (delete.pod.name(), delete.node);
     // Cut the name: many messages may repeat it. The names of pods that a DaemonSet created are not longer.
     let kept = delete.kept.map_or("another pod", |pod| {
-        &pod.name[..pod.name.floor_char_boundary(names::MAX_POD_NAME)]
+        &pod.name()[..pod.name().floor_char_boundary(names::MAX_POD_NAME)]
     });
     match delete.reason {
         Reason::NodeNotEligible => format!("{pod} is on {node}, which must not run this workload"),

@@ -3,7 +3,7 @@
 use crate::{
     core::{
         availability::Availability,
-        snapshot::{Pod, Snapshot},
+        snapshot::{PodView, Snapshot},
     },
     daemonset::{
         manifest::{self, GENERATION_LABEL, HASH_LABEL},
@@ -16,7 +16,7 @@ use crate::{
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct OwnPod<'a> {
     /// The pod.
-    pub(crate) pod: &'a Pod,
+    pub(crate) pod: PodView<'a>,
     /// Whether the pod is of the current template.
     pub(crate) template: TemplateMatch,
     /// Whether the pod has been ready for minReadySeconds.
@@ -63,15 +63,15 @@ pub(crate) struct TemplateMatch {
 }
 
 /// A pod's hash label after the plan's relabels (D-57).
-fn hash<'a>(pod: &'a Pod, resolution: &'a Resolution<'_>) -> Option<&'a str> {
+fn hash<'a>(pod: PodView<'a>, resolution: &'a Resolution<'_>) -> Option<&'a str> {
     if is_relabelled(pod, resolution) {
         return Some(&resolution.current_hash);
     }
-    pod.labels.get(HASH_LABEL)
+    pod.labels().get(HASH_LABEL)
 }
 
-fn is_relabelled(pod: &Pod, resolution: &Resolution<'_>) -> bool {
-    !resolution.relabelled.is_empty() && resolution.relabelled.contains(pod.uid.as_str())
+fn is_relabelled(pod: PodView<'_>, resolution: &Resolution<'_>) -> bool {
+    !resolution.relabelled.is_empty() && resolution.relabelled.contains(pod.uid())
 }
 
 /// Classifies single pods.
@@ -105,7 +105,7 @@ impl<'a> PodClassifier<'a> {
     }
 
     /// Whether a pod is of the current template. `by_labels` is the result of [`Self::match_labels`] for this pod.
-    pub(crate) fn match_pod(&self, pod: &Pod, by_labels: TemplateMatch) -> TemplateMatch {
+    pub(crate) fn match_pod(&self, pod: PodView<'_>, by_labels: TemplateMatch) -> TemplateMatch {
         if is_relabelled(pod, self.resolution) {
             self.match_hash(pod, &self.resolution.current_hash)
         } else {
@@ -114,17 +114,17 @@ impl<'a> PodClassifier<'a> {
     }
 
     /// Whether a pod is of the current template by its labels. The result depends on nothing but the labels.
-    pub(crate) fn match_labels(&self, pod: &Pod) -> TemplateMatch {
-        self.match_hash(pod, pod.labels.get(HASH_LABEL).unwrap_or_default())
+    pub(crate) fn match_labels(&self, pod: PodView<'_>) -> TemplateMatch {
+        self.match_hash(pod, pod.labels().get(HASH_LABEL).unwrap_or_default())
     }
 
-    fn match_hash(&self, pod: &Pod, hash: &str) -> TemplateMatch {
+    fn match_hash(&self, pod: PodView<'_>, hash: &str) -> TemplateMatch {
         let current = self.resolution.current_hash.as_str();
         // The current hash is empty if a revision without hash label was found under the name. Then pods without a hash match
         //
         let hash_new = hash == current;
         let of_generation =
-            || self.generation.is_some() && pod.labels.get(GENERATION_LABEL) == self.generation.as_deref();
+            || self.generation.is_some() && pod.labels().get(GENERATION_LABEL) == self.generation.as_deref();
         let is_current = (hash_new && !current.is_empty()) || of_generation();
         match self.back_to {
             None => TemplateMatch {

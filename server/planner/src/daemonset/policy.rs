@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     core::{
         json::{Json, Part, rewrite},
-        snapshot::{BlockedEviction, IntOrString, Pod, Scope, Snapshot},
+        snapshot::{BlockedEviction, IntOrString, PodView, Scope, Snapshot},
     },
     daemonset::{
         cluster_view::{ClusterView, NodeEntry},
@@ -280,10 +280,10 @@ impl Governed<'_> {
         &self,
         index: usize,
         name: &'n str,
-        old: &Pod,
+        old: PodView<'_>,
     ) -> (bool, Option<Timestamp>, &'n str) {
         let age = (self.decision.order == Some(Order::OldestPod))
-            .then_some(old.created)
+            .then(|| old.created())
             .flatten();
         (!self.node(index).is_first, age, name)
     }
@@ -301,19 +301,19 @@ fn observe<'a>(
     let mut pods: BTreeMap<&str, usize> = BTreeMap::new();
     let mut updated = view.settled.running;
     for (index, entry) in view.entries.iter().enumerate() {
-        let here = view.pods(entry).iter().filter(|pod| !pod.pod.deleting);
+        let here = view.pods(entry).iter().filter(|pod| !pod.pod.deleting());
         let (mut update_pod, mut has_other_pod) = (None, false);
         for pod in here {
-            if counts_pods && let Some(hash) = pod.pod.labels.get(crate::HASH_LABEL) {
+            if counts_pods && let Some(hash) = pod.pod.labels().get(crate::HASH_LABEL) {
                 *pods.entry(hash).or_default() += 1;
             }
             if pod.current() {
                 update_pod = update_pod.or(Some(UpdatePod {
-                    name: &pod.pod.name,
-                    created: pod.pod.created,
+                    name: pod.pod.name(),
+                    created: pod.pod.created(),
                     available: pod.available,
-                    ready_since: pod.pod.ready_since,
-                    restarts: pod.pod.restarts,
+                    ready_since: pod.pod.ready_since(),
+                    restarts: pod.pod.restarts(),
                 }));
             } else {
                 has_other_pod = true;
@@ -323,22 +323,22 @@ fn observe<'a>(
         // A node that is not ready gets taints that most DaemonSets do not tolerate. It should run no pod then, but keeps the one
         // that it has, and a rollout must not forget it.
         let fell_ill = entry.fit.keep
-            && node.ready != Some(true)
+            && node.ready() != Some(true)
             && (update_pod.is_some() || has_other_pod && not_ready == NotReady::Exempt);
         if !entry.fit.run && !fell_ill {
             continue;
         }
         updated += usize::from(update_pod.is_some() && entry.fit.run);
         nodes.push(NodeFacts {
-            name: &node.name,
-            labels: &node.labels,
+            name: node.name(),
+            labels: node.labels(),
             selected: entry.selected,
-            readiness: if node.ready == Some(true) {
+            readiness: if node.ready() == Some(true) {
                 Readiness::Ready
             } else {
-                Readiness::NotReady(node.ready_since)
+                Readiness::NotReady(node.ready_since())
             },
-            in_maintenance: node.unschedulable || node.in_maintenance,
+            in_maintenance: node.unschedulable() || node.in_maintenance(),
             update_pod,
             has_other_pod,
             entry: index,
@@ -408,7 +408,7 @@ pub(crate) fn keep_blocked<'a>(
             .pods(entry)
             .iter()
             .filter(|pod| pod.is_live() && !pod.updated());
-        old.extend(pods.map(|pod| (pod.pod.uid.as_str(), entry.name)));
+        old.extend(pods.map(|pod| (pod.pod.uid(), entry.name)));
     }
     evictions.retain(|eviction| old.contains_key(eviction.pod_uid.as_str()));
     let node = |eviction: &BlockedEviction| old.get(eviction.pod_uid.as_str()).copied().unwrap_or_default();

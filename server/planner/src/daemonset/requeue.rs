@@ -30,14 +30,14 @@ pub(crate) fn availability(
     let min_ready = SignedDuration::from_secs(ds.min_ready_seconds.into());
     // Pods that are being deleted count in the status, too (D-87).
     for pod in view.entries.iter().flat_map(|entry| view.pods(entry)) {
-        if pod.available || !pod.pod.ready {
+        if pod.available || !pod.pod.ready() {
             continue;
         }
         // A pod with an unknown transition time never becomes available by waiting.
-        if let Some(since) = pod.pod.ready_since {
+        if let Some(since) = pod.pod.ready_since() {
             let left = min_ready.saturating_sub(now.duration_since(since));
             timers.earliest(left.unsigned_abs(), || {
-                format!("pod {} becomes available", pod.pod.name)
+                format!("pod {} becomes available", pod.pod.name())
             });
         }
     }
@@ -46,7 +46,7 @@ pub(crate) fn availability(
 /// Sets the timer for failed pods in back-off (D-95).
 pub(crate) fn failed_pods(timers: &mut Timers, waiting: &[Waiting<'_>]) {
     for Waiting { pod, node, wait } in waiting {
-        let reason = || format!("back-off of failed pod {} on {node} ends", pod.name);
+        let reason = || format!("back-off of failed pod {} on {node} ends", pod.name());
         timers.upstream(wait.whole, reason);
         timers.earliest(wait.left, reason);
     }

@@ -16,7 +16,7 @@ use crate::{
         plan::{Action, ActionKind, Batch, Collision, ObjectRef, Reason},
         pod_claims::{self, is_adopted},
         pod_template,
-        snapshot::{Deviation, Pod, Revision, Snapshot},
+        snapshot::{Deviation, PodView, Revision, Snapshot},
     },
     daemonset::{manifest::HASH_LABEL, workload::DaemonSet},
 };
@@ -192,8 +192,8 @@ impl<'a> Resolution<'a> {
             .iter()
             .map(|duplicate| effective_hash(duplicate))
             .collect();
-        let of_duplicate = |pod: &Pod| {
-            pod.labels
+        let of_duplicate = |pod: PodView<'_>| {
+            pod.labels()
                 .get(HASH_LABEL)
                 .is_some_and(|hash| hashes.contains(hash))
         };
@@ -201,16 +201,16 @@ impl<'a> Resolution<'a> {
         let mut relabels = Vec::new();
         // Upstream relabels owned pods before adopted ones.
         let mut pods = pod_claims::owned(snapshot, snapshot.workload.owner());
-        pods.sort_by_key(|pod| is_adopted(pod));
+        pods.sort_by_key(|pod| is_adopted(*pod));
         for pod in pods
             .into_iter()
-            .filter(|pod| pod.labels.get(HASH_LABEL).unwrap_or_default() != self.current_hash)
+            .filter(|pod| pod.labels().get(HASH_LABEL).unwrap_or_default() != self.current_hash)
         {
             if only_theirs && !of_duplicate(pod) {
                 // Upstream would relabel this outdated pod as one of the present template.
                 self.deviations.insert(Deviation::RelabelDuplicatesOnly);
             } else {
-                self.relabelled.insert(&pod.uid);
+                self.relabelled.insert(pod.uid());
                 // One more than the limit, to find out whether there are more.
                 if relabels.len() <= snapshot.options.claims_per_plan() {
                     relabels.push(self.relabel(pod));
@@ -257,16 +257,19 @@ impl<'a> Resolution<'a> {
         }
     }
 
-    fn relabel(&self, pod: &Pod) -> Action {
+    fn relabel(&self, pod: PodView<'_>) -> Action {
         Action {
             reason: Reason::DuplicateRevision,
-            message: format!("pod {} carries the hash of a revision that is not kept", pod.name),
+            message: format!(
+                "pod {} carries the hash of a revision that is not kept",
+                pod.name()
+            ),
             kind: ActionKind::RelabelPod {
                 pod: ObjectRef {
-                    name: pod.name.clone(),
-                    uid: pod.uid.clone(),
+                    name: pod.name().to_owned(),
+                    uid: pod.uid().to_owned(),
                 },
-                patch: label_patch(&pod.uid, &self.current_hash),
+                patch: label_patch(pod.uid(), &self.current_hash),
             },
         }
     }

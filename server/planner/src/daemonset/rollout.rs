@@ -59,5 +59,5 @@ pub(crate) fn count_nodes(view: &ClusterView<'_>) -> NodeCounts {
 }
 
 fn is_updated_and_available(pod: &OwnPod<'_>) -> bool {
-    pod.current() && pod.available && !pod.pod.deleting
+    pod.current() && pod.available && !pod.pod.deleting()
 }

@@ -18,7 +18,7 @@ pub(crate) fn count(view: &ClusterView<'_>, observed_generation: i64) -> DaemonS
         match view.pods(entry).first() {
             Some(first) if entry.fit.run => {
                 *current += 1;
-                *ready += usize::from(first.pod.ready);
+                *ready += usize::from(first.pod.ready());
                 *updated += usize::from(first.current());
                 *available += usize::from(first.available);
             }

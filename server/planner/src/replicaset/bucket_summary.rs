@@ -8,8 +8,12 @@ use jiff::Timestamp;
 
 use crate::{
     core::{
-        availability::Availability, cancellation::Cancellation, claims::Claim, pod_claims,
-        pod_findings::PodFindings, snapshot::Pod,
+        availability::Availability,
+        cancellation::Cancellation,
+        claims::Claim,
+        pod_claims,
+        pod_findings::PodFindings,
+        snapshot::{PodView, Pods},
     },
     replicaset::{pod_names::PodNames, workload::ReplicaSet},
 };
@@ -70,12 +74,12 @@ pub(crate) enum Role {
 }
 
 /// The role of a pod with this claim. Only active pods are adopted and released.
-pub(crate) fn role(pod: &Pod, claim: Claim) -> Role {
+pub(crate) fn role(pod: PodView<'_>, claim: Claim) -> Role {
     match claim {
         Claim::Owned | Claim::Adopt if pod.is_live() => Role::Active(claim),
         Claim::Release if pod.is_live() => Role::Released,
         // it must be controlled and selected, like a pod that is claimed.
-        Claim::Owned if pod.deleting && !pod.phase.is_terminal() => Role::Terminating,
+        Claim::Owned if pod.deleting() && !pod.phase().is_terminal() => Role::Terminating,
         _ => Role::None,
     }
 }
@@ -83,7 +87,7 @@ pub(crate) fn role(pod: &Pod, claim: Claim) -> Role {
 impl BucketSummary {
     /// Summarizes the pods of a bucket. `None` if cancelled.
     pub(crate) fn of(
-        pods: &[Pod],
+        pods: &Pods,
         rs: &ReplicaSet,
         availability: Availability,
         cancellation: Cancellation<'_>,
@@ -110,23 +114,23 @@ impl BucketSummary {
     }
 
     /// Counts the pod with this index.
-    fn count(&mut self, pods: &[Pod], index: usize, fully_labeled: bool, availability: Availability) {
-        let pod = &pods[index];
+    fn count(&mut self, pods: &Pods, index: usize, fully_labeled: bool, availability: Availability) {
+        let pod = pods.at(index);
         let available = availability.is_available(pod);
         self.counts += Counts {
             active: 1,
             fully_labeled: usize::from(fully_labeled),
-            ready: usize::from(pod.ready),
+            ready: usize::from(pod.ready()),
             available: usize::from(available),
             terminating: 0,
         };
         // A pod with an unknown transition time never becomes available by waiting.
-        let (true, Some(since)) = (availability.has_min_ready() && pod.ready, pod.ready_since) else {
+        let (true, Some(since)) = (availability.has_min_ready() && pod.ready(), pod.ready_since()) else {
             return;
         };
         // Of several such pods the first by name, so that the order of the pods does not matter.
         let is_next =
-            |(earliest, next): (Timestamp, usize)| (since, &pod.name) < (earliest, &pods[next].name);
+            |(earliest, next): (Timestamp, usize)| (since, pod.name()) < (earliest, pods.at(next).name());
         if available {
             self.available_since = self.available_since.max(Some(since));
         } else if self.next_available.is_none_or(is_next) {
@@ -144,9 +148,9 @@ impl BucketSummary {
     }
 
     /// The numbers in the names of the bucket's pods, whoever owns them.
-    pub(crate) fn numbers(&mut self, pods: &[Pod], names: &PodNames) -> &[u32] {
+    pub(crate) fn numbers(&mut self, pods: &Pods, names: &PodNames) -> &[u32] {
         self.numbers
-            .get_or_insert_with(|| pods.iter().filter_map(|pod| names.number(&pod.name)).collect())
+            .get_or_insert_with(|| pods.iter().filter_map(|pod| names.number(pod.name())).collect())
     }
 
     /// Memory that the summary takes, in bytes, with the spare capacity of its lists.
@@ -158,9 +162,9 @@ impl BucketSummary {
 }
 
 /// Whether a pod has all labels of the template.
-fn is_fully_labeled(pod: &Pod, rs: &ReplicaSet) -> bool {
+fn is_fully_labeled(pod: PodView<'_>, rs: &ReplicaSet) -> bool {
     let mut labels = rs.template_labels.iter();
-    labels.all(|(key, value)| pod.labels.get(key) == Some(value))
+    labels.all(|(key, value)| pod.labels().get(key) == Some(value))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::{
     core::{
         cancellation::Cancellation,
         expectations,
-        snapshot::{Pod, Snapshot, Target},
+        snapshot::{PodView, Snapshot, Target},
         staleness,
     },
     replicaset::{
@@ -61,32 +61,32 @@ pub fn explain_until(snapshot: &Snapshot<ReplicaSet>, stop: &dyn Fn() -> bool) -
     let is_active = |role: &Role| matches!(role, Role::Active(_));
     let (active, mut others): (Vec<_>, Vec<_>) = own.into_iter().partition(|(_, role)| is_active(role));
     let active: Vec<_> = active.into_iter().map(|(pod, _)| pod).collect();
-    others.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    others.sort_by_key(|(pod, _)| pod.name());
     let message = message(snapshot, active.len(), &others);
     let ranked = victims::rank(snapshot, active, cancellation)?;
     let places = ranked
         .iter()
         .enumerate()
         .map(|(index, candidate)| PodExplanation {
-            pod_name: candidate.pod.name.clone(),
+            pod_name: candidate.pod.name().to_owned(),
             node_name: node_name(candidate.pod),
             place: Some(index + 1),
             message: match ranked.get(index + 1) {
                 Some(next) => format!(
                     "It is deleted before {}: {}.",
-                    next.pod.name,
+                    next.pod.name(),
                     candidate.difference(next).sentence()
                 ),
                 None => "It is deleted last.".to_owned(),
             },
         });
     let others = others.into_iter().map(|(pod, role)| PodExplanation {
-        pod_name: pod.name.clone(),
+        pod_name: pod.name().to_owned(),
         node_name: node_name(pod),
         place: None,
         message: match role {
             Role::Terminating => "It is being deleted, and does not count.".to_owned(),
-            _ if pod.deleting => "It has finished and is being deleted, and does not count.".to_owned(),
+            _ if pod.deleting() => "It has finished and is being deleted, and does not count.".to_owned(),
             _ => "It has finished, and does not count. The ReplicaSet leaves it alone.".to_owned(),
         },
     });
@@ -96,14 +96,14 @@ pub fn explain_until(snapshot: &Snapshot<ReplicaSet>, stop: &dyn Fn() -> bool) -
     })
 }
 
-fn node_name(pod: &Pod) -> String {
-    match &pod.target {
-        Target::Bound(node) => node.clone(),
+fn node_name(pod: PodView<'_>) -> String {
+    match pod.target() {
+        Target::Bound(node) => node.to_owned(),
         Target::Meant(_) | Target::Nowhere => String::new(),
     }
 }
 
-fn message(snapshot: &Snapshot<ReplicaSet>, active: usize, others: &[(&Pod, Role)]) -> String {
+fn message(snapshot: &Snapshot<ReplicaSet>, active: usize, others: &[(PodView<'_>, Role)]) -> String {
     let rs = &snapshot.workload;
     let mut sentences = vec![format!("{} has {active} of {} pods.", rs.name, rs.replicas)];
     let leaving = others

@@ -263,7 +263,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
             message: victim.message(has, wants),
             kind: ActionKind::DeletePod {
                 pod: pod_claims::reference(victim.pod),
-                node_name: victim.pod.target.node().unwrap_or_default().to_owned(),
+                node_name: victim.pod.target_node().unwrap_or_default().to_owned(),
                 uid_precondition,
             },
         };
@@ -274,7 +274,7 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         if uid_precondition {
             self.deviations.insert(Deviation::DeleteWithUid);
         }
-        let uids = victims.iter().map(|victim| victim.pod.uid.clone()).collect();
+        let uids = victims.iter().map(|victim| victim.pod.uid().to_owned()).collect();
         self.state.expectations = expectations::set(snapshot.now, Vec::new(), uids);
         self.failure = Some(Failure::of_deletes());
         self.phase(PhaseKind::Deletes, batches::at_once(deletes));

@@ -8,7 +8,7 @@ use crate::{
         claims::Claim,
         pod_claims::{self, Claims},
         pod_findings::PodFindings,
-        snapshot::{Bucket, Pod, Snapshot},
+        snapshot::{Bucket, PodView, Snapshot},
     },
     replicaset::{
         bucket_summary::{self, BucketSummary, Counts, Role},
@@ -25,7 +25,7 @@ pub(crate) struct SetView<'a> {
     /// The pods that the plan adopts or releases.
     pub(crate) claims: Claims<'a>,
     /// The pod that becomes available next, and the time since which it is ready.
-    pub(crate) next_available: Option<(Timestamp, &'a Pod)>,
+    pub(crate) next_available: Option<(Timestamp, PodView<'a>)>,
 }
 
 impl<'a> SetView<'a> {
@@ -44,17 +44,19 @@ impl<'a> SetView<'a> {
     }
 
     fn add(&mut self, bucket: &'a Bucket, summary: &BucketSummary) {
-        let pods: &'a [Pod] = &bucket.pods;
+        let pods = &bucket.pods;
         self.counts += summary.counts;
-        let all = |indices: &[usize]| indices.iter().map(|index| &pods[*index]).collect::<Vec<_>>();
+        let all = |indices: &[usize]| indices.iter().map(|index| pods.at(*index)).collect::<Vec<_>>();
         self.claims.adopted.extend(all(&summary.adopted));
         self.claims.released.extend(all(&summary.released));
-        let next = summary.next_available.map(|(since, index)| (since, &pods[index]));
+        let next = summary
+            .next_available
+            .map(|(since, index)| (since, pods.at(index)));
         self.next_available = self
             .next_available
             .into_iter()
             .chain(next)
-            .min_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.name.cmp(&other.name)));
+            .min_by(|(a, one), (b, other)| a.cmp(b).then_with(|| one.name().cmp(other.name())));
     }
 }
 
@@ -62,14 +64,17 @@ impl<'a> SetView<'a> {
 pub(crate) fn own_pods<'a>(
     snapshot: &'a Snapshot<ReplicaSet>,
     cancellation: Cancellation<'_>,
-) -> Option<Vec<(&'a Pod, Role)>> {
-    let mut findings = PodFindings::default();
+) -> Option<Vec<(PodView<'a>, Role)>> {
     let mut own = Vec::new();
-    for (index, pod) in snapshot.pods().enumerate() {
-        cancellation.tick(index)?;
-        let claim = findings.find(pod, || pod_claims::claim(snapshot.workload.owner(), pod));
-        if matches!(claim, Claim::Owned | Claim::Adopt) {
-            own.push((pod, bucket_summary::role(pod, claim)));
+    for bucket in &snapshot.buckets {
+        cancellation.check()?;
+        let mut findings = PodFindings::default();
+        for (index, pod) in bucket.pods.iter().enumerate() {
+            cancellation.tick(index)?;
+            let claim = findings.find(pod, || pod_claims::claim(snapshot.workload.owner(), pod));
+            if matches!(claim, Claim::Owned | Claim::Adopt) {
+                own.push((pod, bucket_summary::role(pod, claim)));
+            }
         }
     }
     Some(own)

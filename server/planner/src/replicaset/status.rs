@@ -274,7 +274,7 @@ pub(crate) fn availability_timer(timers: &mut Timers, view: &SetView<'_>, rs: &R
     let left = Availability::new(now, rs.min_ready_seconds)
         .left(since)
         .unsigned_abs();
-    let reason = || format!("pod {} becomes available", pod.name);
+    let reason = || format!("pod {} becomes available", pod.name());
     timers.upstream(left, reason);
     timers.earliest(left, reason);
 }

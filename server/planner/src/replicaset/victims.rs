@@ -12,7 +12,7 @@ use crate::{
     core::{
         cancellation::Cancellation,
         pod_claims::is_adopted,
-        snapshot::{Pod, PodPhase, Snapshot, Target},
+        snapshot::{PodPhase, PodView, Snapshot, Target},
     },
     replicaset::workload::ReplicaSet,
 };
@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Victim<'a> {
     /// The pod.
-    pub(crate) pod: &'a Pod,
+    pub(crate) pod: PodView<'a>,
     /// Why it goes before the first pod that stays; `None` if no pod stays.
     why: Option<Difference>,
 }
@@ -85,13 +85,13 @@ impl Difference {
 /// Chooses `count` of these active pods, in the order in which they are deleted. `None` if cancelled.
 pub(crate) fn choose<'a>(
     snapshot: &Snapshot<ReplicaSet>,
-    mut active: Vec<&'a Pod>,
+    mut active: Vec<PodView<'a>>,
     count: usize,
     cancellation: Cancellation<'_>,
 ) -> Option<Vec<Victim<'a>>> {
     if count >= active.len() {
         //
-        active.sort_by(|a, b| a.name.cmp(&b.name));
+        active.sort_by_key(|pod| pod.name());
         let all = active.into_iter();
         return Some(all.map(|pod| Victim { pod, why: None }).collect());
     }
@@ -108,7 +108,7 @@ pub(crate) fn choose<'a>(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidate<'a> {
     /// The pod.
-    pub(crate) pod: &'a Pod,
+    pub(crate) pod: PodView<'a>,
     first: FirstKey,
     second: SecondKey,
     /// The first bytes of the uid, which decide most comparisons of uids.
@@ -161,7 +161,7 @@ impl Age {
 }
 
 impl<'a> Candidate<'a> {
-    fn new(pod: &'a Pod, snapshot: &Snapshot<ReplicaSet>) -> Self {
+    fn new(pod: PodView<'a>, snapshot: &Snapshot<ReplicaSet>) -> Self {
         let (now, node) = (snapshot.now, bound_node(pod));
         let related = &snapshot.workload.related_pods;
         let found = related.binary_search_by(|(name, _)| name.as_str().cmp(node));
@@ -169,31 +169,31 @@ impl<'a> Candidate<'a> {
             pod,
             first: FirstKey {
                 is_assigned: !node.is_empty(),
-                phase: match pod.phase {
+                phase: match pod.phase() {
                     PodPhase::Unknown => 1,
                     PodPhase::Running => 2,
                     _ => 0,
                 },
-                is_ready: pod.ready,
+                is_ready: pod.ready(),
                 cost: if snapshot.options.pod_deletion_cost {
-                    pod.deletion_cost
+                    pod.deletion_cost()
                 } else {
                     0
                 },
                 related: Reverse(found.map_or(0, |index| related[index].1)),
-                ready: if pod.ready {
-                    Age::of(pod.ready_since, now)
+                ready: if pod.ready() {
+                    Age::of(pod.ready_since(), now)
                 } else {
                     Age::Unknown
                 },
             },
             second: SecondKey {
-                restarts: Reverse(pod.restarts),
-                sidecar_restarts: Reverse(pod.sidecar_restarts),
-                created: Age::of(pod.created, now),
+                restarts: Reverse(pod.restarts()),
+                sidecar_restarts: Reverse(pod.sidecar_restarts()),
+                created: Age::of(pod.created(), now),
             },
             uid_start: {
-                let bytes = pod.uid.bytes().chain(std::iter::repeat(0)).take(8);
+                let bytes = pod.uid().bytes().chain(std::iter::repeat(0)).take(8);
                 bytes.fold(0, |start, byte| start << 8 | u64::from(byte))
             },
         }
@@ -205,24 +205,24 @@ impl<'a> Candidate<'a> {
         is_adopted(self.pod)
             .cmp(&is_adopted(other.pod))
             .then_with(|| self.uid_start.cmp(&other.uid_start))
-            .then_with(|| self.pod.uid.cmp(&other.pod.uid))
+            .then_with(|| self.pod.uid().cmp(&other.pod.uid()))
     }
 
     /// Whether both are ready, but not since the same time.
     fn differs_in_ready_time(&self, other: &Self) -> bool {
-        self.pod.ready && other.pod.ready && self.pod.ready_since != other.pod.ready_since
+        self.pod.ready() && other.pod.ready() && self.pod.ready_since() != other.pod.ready_since()
     }
 
     /// Whether this pod comes strictly before another one with an equal first key, by the rules 6 to 8 as they stand.
     fn is_before(&self, other: &Self) -> bool {
-        let by_uid = self.pod.uid < other.pod.uid;
+        let by_uid = self.pod.uid() < other.pod.uid();
         if self.differs_in_ready_time(other) {
             return by_uid;
         }
         if self.second != other.second {
             return self.second < other.second;
         }
-        self.pod.created != other.pod.created && by_uid
+        self.pod.created() != other.pod.created() && by_uid
     }
 
     /// The first rule by which this pod goes before another one.
@@ -232,7 +232,7 @@ impl<'a> Candidate<'a> {
         if one.is_assigned != two.is_assigned {
             Difference::Unassigned
         } else if one.phase != two.phase {
-            Difference::Phase(self.pod.phase)
+            Difference::Phase(self.pod.phase())
         } else if one.is_ready != two.is_ready {
             Difference::NotReady
         } else if one.cost != two.cost {
@@ -256,8 +256,8 @@ impl<'a> Candidate<'a> {
 }
 
 /// spec.nodeName; empty if the pod is not bound.
-fn bound_node(pod: &Pod) -> &str {
-    match &pod.target {
+fn bound_node(pod: PodView<'_>) -> &str {
+    match pod.target() {
         Target::Bound(node) => node,
         Target::Meant(_) | Target::Nowhere => "",
     }
@@ -266,7 +266,7 @@ fn bound_node(pod: &Pod) -> &str {
 /// All these active pods in the order in which they would be deleted. `None` if cancelled.
 pub(crate) fn rank<'a>(
     snapshot: &Snapshot<ReplicaSet>,
-    active: Vec<&'a Pod>,
+    active: Vec<PodView<'a>>,
     cancellation: Cancellation<'_>,
 ) -> Option<Vec<Candidate<'a>>> {
     let mut all: Vec<_> = active

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    core::snapshot::Labels,
+    core::snapshot::LabelView,
     rollout::{
         policy::{InMaintenance, NotReady, Spec},
         selection::StageSet,
@@ -19,7 +19,7 @@ pub(crate) struct NodeFacts<'a> {
     /// metadata.name.
     pub(crate) name: &'a str,
     /// metadata.labels.
-    pub(crate) labels: &'a Labels,
+    pub(crate) labels: LabelView<'a>,
     /// Which stages select it.
     pub(crate) selected: StageSet,
     /// Whether the node is ready.

@@ -1,7 +1,7 @@
 //! Which stages of a policy select a node by its labels. That depends on nothing else, so it is cached from plan to plan.
 
 use crate::{
-    core::{selector::Selector, snapshot::Labels},
+    core::{selector::Selector, snapshot::LabelView},
     rollout::policy::{MOST_STAGES, Spec, Stage},
 };
 
@@ -29,8 +29,14 @@ impl<'a> Stages<'a> {
         self.0.iter().any(|stage| stage.selector.is_some())
     }
 
+    /// Whether a selector reads the label of this key.
+    pub(crate) fn reads(self, key: &str) -> bool {
+        let mut selectors = self.0.iter().filter_map(|stage| stage.selector.as_ref());
+        selectors.any(|selector| selector.reads(key))
+    }
+
     /// The stages whose selector selects a node with these labels.
-    pub(crate) fn select(self, labels: &Labels) -> StageSet {
+    pub(crate) fn select(self, labels: LabelView<'_>) -> StageSet {
         let stages = self.0.iter().take(MOST_STAGES).enumerate();
         let selected = stages.filter(|(_, stage)| {
             let selector = stage.selector.as_ref();

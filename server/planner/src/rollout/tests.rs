@@ -182,8 +182,8 @@ impl World {
             .iter()
             .map(|(node, pod, entry)| NodeFacts {
                 name: &node.name,
-                labels: &node.labels,
-                selected: Stages::of(&spec).select(&node.labels),
+                labels: (&node.labels).into(),
+                selected: Stages::of(&spec).select((&node.labels).into()),
                 readiness: node
                     .not_ready_since
                     .map_or(Readiness::Ready, |since| Readiness::NotReady(Some(since))),
@@ -727,7 +727,7 @@ fn l_25_a_restart_now_and_then_is_no_crash_loop() {
         let labels = Labels::default();
         let node = NodeFacts {
             name: "n0",
-            labels: &labels,
+            labels: (&labels).into(),
             selected: StageSet::default(),
             readiness: Readiness::Ready,
             in_maintenance: false,

@@ -3,7 +3,7 @@
 use nodewise_planner::{
     daemonset::{DaemonSet, plan_cache::PlanCache},
     plan::PhaseKind,
-    snapshot::{Bucket, Digest, List, Listed, Snapshot},
+    snapshot::{Bucket, Digest, List, NodeView, PodView, Snapshot, Table},
 };
 use sha2::{Digest as _, Sha256};
 
@@ -12,25 +12,25 @@ use crate::support::{Cluster, actions, status, taint};
 /// The same snapshot in buckets with digests.
 pub(crate) fn in_buckets(snapshot: &Snapshot<DaemonSet>, count: usize) -> Snapshot<DaemonSet> {
     let (nodes, pods) = (
-        snapshot.nodes().cloned().collect(),
-        snapshot.pods().cloned().collect(),
+        snapshot.nodes().map(NodeView::to_node).collect(),
+        snapshot.pods().map(PodView::to_pod).collect(),
     );
     let buckets = Bucket::divide(nodes, pods, count, |name| bucket_of(name) % count);
     Snapshot {
         buckets: buckets
             .into_iter()
             .map(|bucket| Bucket {
-                nodes: known(&bucket.nodes),
-                pods: known(&bucket.pods),
+                nodes: known(bucket.nodes.to_vec()),
+                pods: known(bucket.pods.to_vec()),
             })
             .collect(),
         ..snapshot.clone()
     }
 }
 
-fn known<T: Listed + Clone + std::fmt::Debug>(items: &[T]) -> List<T> {
+fn known<T: Table<Item: std::fmt::Debug>>(items: Vec<T::Item>) -> List<T> {
     let digest: Digest = Sha256::digest(format!("{items:?}")).into();
-    List::with_digest(items.to_vec(), digest)
+    List::with_digest(items, digest)
 }
 
 /// A number for a node's name, to choose a bucket.

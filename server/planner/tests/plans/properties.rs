@@ -16,8 +16,8 @@ use nodewise_planner::{
     },
     plan::{ActionKind, NodeCounts, Plan, Reason},
     snapshot::{
-        Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, Options, OwnWrite, Pod, Scope,
-        Snapshot,
+        Bucket, Deviation, Expectations, ExpectedCreate, FailedPodBackoff, NodeView, Options, OwnWrite,
+        PodView, Scope, Snapshot,
     },
 };
 use proptest::prelude::*;
@@ -185,8 +185,8 @@ fn beside() -> impl Strategy<Value = Snapshot<DaemonSet>> {
 /// The same snapshot with its lists in another order and in other buckets.
 fn shuffled(snapshot: &Snapshot<DaemonSet>, seed: u64, buckets: usize) -> Snapshot<DaemonSet> {
     let mut other = snapshot.clone();
-    let mut nodes: Vec<_> = snapshot.nodes().cloned().collect();
-    let mut pods: Vec<_> = snapshot.pods().cloned().collect();
+    let mut nodes: Vec<_> = snapshot.nodes().map(NodeView::to_node).collect();
+    let mut pods: Vec<_> = snapshot.pods().map(PodView::to_pod).collect();
     shuffle(&mut nodes, seed);
     shuffle(&mut pods, seed);
     other.buckets = Bucket::divide(nodes, pods, buckets, |name| bucket_of(name, seed) % buckets);
@@ -225,20 +225,22 @@ fn keeps_bounds(snapshot: &Snapshot<DaemonSet>, plan: &Plan) -> Result<(), TestC
         .flat_map(|batch| &batch.actions);
     let revisions = actions.filter(|action| matches!(action.kind, ActionKind::CreateRevision { .. }));
     prop_assert!(revisions.count() <= 1);
-    let is_own = |pod: &&Pod| {
-        pod.controller
-            .as_ref()
+    let is_own = |pod: &PodView<'_>| {
+        pod.controller()
             .is_some_and(|controller| controller.uid == snapshot.workload.uid)
     };
-    let lives = |pod: &&Pod| !pod.deleting && !pod.phase.is_terminal();
+    let lives = |pod: &PodView<'_>| !pod.deleting() && !pod.phase().is_terminal();
     // The plan releases pods that the selector does not match.
     let selector = snapshot.workload.selector.as_ref();
-    let is_selected = |pod: &&Pod| selector.is_some_and(|selector| selector.selects(&pod.labels));
+    let is_selected = |pod: &PodView<'_>| selector.is_some_and(|selector| selector.selects(pod.labels()));
     let mut nodes = HashSet::new();
     for node in creates {
         prop_assert!(nodes.insert(node), "one create for {node}");
-        prop_assert!(snapshot.nodes().any(|known| known.name == node), "{node} exists");
-        let on_node = snapshot.pods().filter(|pod| pod.target.node() == Some(node));
+        prop_assert!(
+            snapshot.nodes().any(|known| known.name() == node),
+            "{node} exists"
+        );
+        let on_node = snapshot.pods().filter(|pod| pod.target_node() == Some(node));
         let live = on_node.filter(is_own).filter(is_selected).filter(lives).count();
         prop_assert!(live <= 1, "{node} has {live} pods already");
     }

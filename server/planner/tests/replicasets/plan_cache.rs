@@ -14,8 +14,8 @@ use crate::support::{World, creates};
 pub(crate) fn in_buckets(snapshot: &Snapshot<ReplicaSet>, count: usize) -> Snapshot<ReplicaSet> {
     let mut buckets = vec![vec![]; count];
     for pod in snapshot.pods() {
-        let index = pod.name.bytes().map(usize::from).sum::<usize>() % count;
-        buckets[index].push(pod.clone());
+        let index = pod.name().bytes().map(usize::from).sum::<usize>() % count;
+        buckets[index].push(pod.to_pod());
     }
     let buckets = buckets.into_iter().map(|pods| {
         let digest: Digest = Sha256::digest(format!("{pods:?}")).into();

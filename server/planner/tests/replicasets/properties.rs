@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     plan::{ActionKind, PhaseKind, Plan, Verdict},
     replicaset::{ReplicaSet, explain, plan_cache::PlanCache, plan_until},
-    snapshot::{Bucket, Deviation, List, Options, OwnWrite, PodNameCollision, SlowStart, Snapshot},
+    snapshot::{Bucket, Deviation, List, Options, OwnWrite, PodNameCollision, PodView, SlowStart, Snapshot},
 };
 use proptest::prelude::*;
 
@@ -183,12 +183,12 @@ fn active<'a>(snapshot: &'a Snapshot<ReplicaSet>, plan: &Plan) -> BTreeSet<&'a s
         .collect();
     snapshot
         .pods()
-        .filter(|pod| !pod.deleting && !pod.phase.is_terminal() && pod.labels.get("app") == Some("web"))
-        .filter(|pod| match &pod.controller {
+        .filter(|pod| !pod.deleting() && !pod.phase().is_terminal() && pod.labels().get("app") == Some("web"))
+        .filter(|pod| match pod.controller() {
             Some(controller) => controller.uid == snapshot.workload.uid,
-            None => adopted.contains(&*pod.name),
+            None => adopted.contains(pod.name()),
         })
-        .map(|pod| pod.name.as_str())
+        .map(PodView::name)
         .collect()
 }
 
@@ -211,12 +211,12 @@ proptest! {
         let wanted = usize::try_from(snapshot.workload.replicas).unwrap_or(0);
         if created > 0 {
             let outstanding = plan.state.expectations.as_ref().expect("creates are expected");
-            let unseen = outstanding.creates.iter().filter(|create| create.pod_name.is_empty() || !snapshot.pods().any(|pod| pod.name == create.pod_name));
+            let unseen = outstanding.creates.iter().filter(|create| create.pod_name.is_empty() || !snapshot.pods().any(|pod| pod.name() == create.pod_name));
             prop_assert!(active.len() + unseen.count() <= wanted);
             let named: Vec<_> = creates(&plan).into_iter().filter(|name| !name.is_empty()).collect();
             prop_assert_eq!(named.iter().collect::<BTreeSet<_>>().len(), named.len(), "names differ");
             for name in named {
-                prop_assert!(!snapshot.pods().any(|pod| pod.name == name), "no pod has the name");
+                prop_assert!(!snapshot.pods().any(|pod| pod.name() == name), "no pod has the name");
                 prop_assert!(snapshot.state.used_pod_names.iter().all(|used| used.pod_name != name));
             }
         }
@@ -238,7 +238,7 @@ proptest! {
     #[test]
     fn the_order_does_not_matter(snapshot in anything(), buckets in 1..5_usize) {
         let expected = plan(&snapshot);
-        let mut pods: Vec<_> = snapshot.pods().cloned().collect();
+        let mut pods: Vec<_> = snapshot.pods().map(PodView::to_pod).collect();
         pods.reverse();
         let whole = Snapshot { buckets: Bucket::divide(vec![], pods, 1, |_| 0), ..snapshot.clone() };
         prop_assert_eq!(&plan(&whole), &expected);

@@ -1,11 +1,6 @@
 //! Buckets: a snapshot holds its nodes and pods in parts, so that unchanged parts need not be sent and planned again.
 
-use std::{cmp::Ordering, ops::Deref, sync::Arc};
-
-use super::{Node, Pod};
-
-/// The digest of a list. Lists with equal digests hold equal objects.
-pub type Digest = [u8; 32];
+use super::{List, Node, Nodes, Pod, Pods};
 
 /// Some nodes, and the pods on or for these nodes.
 ///
@@ -13,9 +8,9 @@ pub type Digest = [u8; 32];
 #[derive(Debug, Clone, Default)]
 pub struct Bucket {
     /// The nodes.
-    pub nodes: List<Node>,
+    pub nodes: List<Nodes>,
     /// The pods.
-    pub pods: List<Pod>,
+    pub pods: List<Pods>,
 }
 
 impl Bucket {
@@ -44,85 +39,5 @@ impl Bucket {
                 pods: List::new(pods),
             })
             .collect()
-    }
-}
-
-/// An object that a bucket holds lists of.
-pub trait Listed {
-    /// The order of the objects in a list.
-    fn order(a: &Self, b: &Self) -> Ordering;
-}
-
-impl Listed for Node {
-    fn order(a: &Self, b: &Self) -> Ordering {
-        a.name.cmp(&b.name)
-    }
-}
-
-/// The objects of one kind in one bucket, sorted. A clone shares the objects.
-#[derive(Debug)]
-pub struct List<T> {
-    items: Arc<[T]>,
-    digest: Option<Digest>,
-}
-
-impl<T: Listed + Clone> List<T> {
-    /// A list without a digest. The objects may be in any order.
-    #[must_use]
-    pub fn new(items: Vec<T>) -> Self {
-        Self::sorted(items, None)
-    }
-
-    /// A list with a digest. The objects may be in any order.
-    #[must_use]
-    pub fn with_digest(items: Vec<T>, digest: Digest) -> Self {
-        Self::sorted(items, Some(digest))
-    }
-
-    fn sorted(mut items: Vec<T>, digest: Option<Digest>) -> Self {
-        let in_order = |a: &T, b: &T| T::order(a, b).is_le();
-        let items = if items.is_sorted_by(in_order) {
-            items.into()
-        } else {
-            items.sort_by(T::order);
-            // Clone the items, so that their allocations are in list order too: plans visit thousands of items, and the time is
-            // mostly memory access.
-            items.iter().cloned().collect()
-        };
-        Self { items, digest }
-    }
-}
-
-impl<T> List<T> {
-    /// The digest, if the list has one.
-    #[must_use]
-    pub fn digest(&self) -> Option<&Digest> {
-        self.digest.as_ref()
-    }
-}
-
-impl<T> Clone for List<T> {
-    fn clone(&self) -> Self {
-        Self {
-            items: Arc::clone(&self.items),
-            digest: self.digest,
-        }
-    }
-}
-
-impl<T> Default for List<T> {
-    fn default() -> Self {
-        Self {
-            items: Arc::new([]),
-            digest: None,
-        }
-    }
-}
-
-impl<T> Deref for List<T> {
-    type Target = [T];
-
-    fn deref(&self) -> &[T] {
-        &self.items
     }
 }

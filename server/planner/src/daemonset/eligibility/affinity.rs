@@ -4,7 +4,7 @@ use std::{cmp::Ordering, collections::BTreeSet};
 
 use super::syntax::{self, word};
 use crate::{
-    core::snapshot::Node,
+    core::snapshot::NodeView,
     daemonset::workload::{NodeSelectorRequirement, NodeSelectorTerm},
 };
 
@@ -85,7 +85,7 @@ impl RequiredTerms {
     }
 
     /// Whether one of the other terms matches.
-    pub(super) fn match_otherwise(&self, node: &Node) -> bool {
+    pub(super) fn match_otherwise(&self, node: NodeView<'_>) -> bool {
         self.others
             .iter()
             .any(|term| term.iter().all(|expression| expression.holds(node)))
@@ -116,7 +116,7 @@ impl RequiredTerms {
 }
 
 impl Expression {
-    pub(super) fn holds(&self, node: &Node) -> bool {
+    pub(super) fn holds(&self, node: NodeView<'_>) -> bool {
         let value = self.value(node);
         match &self.test {
             Test::In(values) => value.is_some_and(|value| contains(values, value)),
@@ -133,10 +133,10 @@ impl Expression {
     }
 
     /// The node's value that the expression tests; `None` if the node does not have the label.
-    pub(super) fn value<'a>(&self, node: &'a Node) -> Option<&'a str> {
+    pub(super) fn value<'a>(&self, node: NodeView<'a>) -> Option<&'a str> {
         match self.subject {
-            Subject::Label => node.labels.get(&self.requirement.key),
-            Subject::Name => Some(&node.name),
+            Subject::Label => node.labels().get(&self.requirement.key),
+            Subject::Name => Some(node.name()),
             Subject::NoField => Some(""),
         }
     }

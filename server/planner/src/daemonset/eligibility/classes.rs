@@ -2,14 +2,13 @@
 //! evaluated once.
 
 use std::{
-    cell::RefCell,
     collections::BTreeSet,
     hash::{BuildHasher as _, Hash as _, Hasher as _, RandomState},
 };
 
 use hashbrown::HashTable;
 
-use crate::core::snapshot::{Labels, Node};
+use crate::core::snapshot::{LabelView, NodeView};
 
 /// With fewer comparisons, evaluating a node is faster than finding its class.
 const MIN_COMPARISONS: usize = 8;
@@ -20,25 +19,25 @@ const MOST_CLASSES: usize = 4096;
 /// Results by class. The nodeSelector is not part of a result, since finding the class would take as long as evaluating it.
 /// Taints are not either, since few nodes have any, and those have few.
 #[derive(Debug)]
-pub(super) struct Classes {
+pub(super) struct Classes<'n> {
     /// The label keys that define a class.
     keys: Vec<String>,
     /// Keyed with a random key, so that nobody can choose labels that collide in the table.
     hasher: RandomState,
-    known: RefCell<HashTable<Class>>,
+    known: HashTable<Class<'n>>,
 }
 
 /// A class with its result. Its size does not depend on the number of keys: a template may name thousands.
 #[derive(Debug)]
-struct Class {
+struct Class<'n> {
     /// Hash of the values of the keys.
     hash: u64,
-    /// The labels of the first node of the class. The clone shares their memory.
-    labels: Labels,
+    /// The first node of the class.
+    node: NodeView<'n>,
     outcome: bool,
 }
 
-impl Classes {
+impl<'n> Classes<'n> {
     /// Whether caching pays: there are many comparisons, and the result does not depend on the node's name.
     pub(super) fn worth_it(comparisons: usize, depends_on_name: bool) -> bool {
         comparisons >= MIN_COMPARISONS && !depends_on_name
@@ -49,39 +48,35 @@ impl Classes {
         Self {
             keys: keys.into_iter().map(ToOwned::to_owned).collect(),
             hasher: RandomState::new(),
-            known: RefCell::default(),
+            known: HashTable::new(),
         }
     }
 
     /// The result for the node's class; `compute` computes it if it is not cached.
-    pub(super) fn recall(&self, node: &Node, compute: impl FnOnce() -> bool) -> bool {
-        let hash = self.hash(&node.labels);
-        let mut known = self.known.borrow_mut();
+    pub(super) fn recall(&mut self, node: NodeView<'n>, compute: impl FnOnce() -> bool) -> bool {
+        let hash = self.hash(node.labels());
         // Equal hashes do not imply equal values.
-        let is_it = |class: &Class| class.hash == hash && self.are_equal(&class.labels, &node.labels);
-        if let Some(class) = known.find(hash, is_it) {
+        let is_it =
+            |class: &Class<'_>| class.hash == hash && self.are_equal(class.node.labels(), node.labels());
+        if let Some(class) = self.known.find(hash, is_it) {
             return class.outcome;
         }
         let outcome = compute();
-        if known.len() < MOST_CLASSES {
-            let class = Class {
-                hash,
-                labels: node.labels.clone(),
-                outcome,
-            };
-            known.insert_unique(hash, class, |class| class.hash);
+        if self.known.len() < MOST_CLASSES {
+            let class = Class { hash, node, outcome };
+            self.known.insert_unique(hash, class, |class| class.hash);
         }
         outcome
     }
 
-    fn hash(&self, labels: &Labels) -> u64 {
+    fn hash(&self, labels: LabelView<'_>) -> u64 {
         let mut hasher = self.hasher.build_hasher();
         self.keys.iter().for_each(|key| labels.get(key).hash(&mut hasher));
         hasher.finish()
     }
 
     /// Whether nodes with these labels are in the same class.
-    fn are_equal(&self, a: &Labels, b: &Labels) -> bool {
+    fn are_equal(&self, a: LabelView<'_>, b: LabelView<'_>) -> bool {
         self.keys.iter().all(|key| a.get(key) == b.get(key))
     }
 }
@@ -89,7 +84,7 @@ impl Classes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::node;
+    use crate::fixtures::{node, table};
 
     #[test]
     fn d_21_classes_are_used_for_many_comparisons_without_node_names() {
@@ -109,10 +104,9 @@ mod tests {
 
     #[test]
     fn d_21_each_class_is_computed_once_and_only_its_labels_make_it() {
-        let classes = Classes::new(["zone", "color", "zone"].into_iter());
         let blue = |zone: &str| node("a", &[("color", "blue"), ("other", zone), ("zone", zone)], &[]);
         // (node, computed now)
-        let table = [
+        let rows = [
             (blue("x"), true),
             (blue("y"), true),
             (blue("x"), false),
@@ -129,10 +123,12 @@ mod tests {
             (node("d", &[("zone", "blue")], &[]), true),
             (node("e", &[("color", "blue")], &[]), false),
         ];
-        for (index, (node, fresh)) in table.iter().enumerate() {
+        let nodes = table(&rows.each_ref().map(|(node, _)| node.clone()));
+        let mut classes = Classes::new(["zone", "color", "zone"].into_iter());
+        for (index, (node, (_, fresh))) in nodes.iter().zip(&rows).enumerate() {
             let mut computed = false;
             // Missing labels, empty labels, and values under another key are different classes.
-            let expected = node.labels.get("zone").is_some();
+            let expected = node.labels().get("zone").is_some();
             let outcome = classes.recall(node, || {
                 computed = true;
                 expected
@@ -143,35 +139,31 @@ mod tests {
 
     #[test]
     fn the_number_of_cached_classes_is_limited_and_other_nodes_are_evaluated() {
-        let classes = Classes::new(["name", "parity"].into_iter());
-        let remembers = |number: usize| {
+        let one = |number: usize| {
             let labels = [("name", number.to_string()), ("parity", (number % 2).to_string())];
             let labels = labels.each_ref().map(|(key, value)| (*key, value.as_str()));
-            let node = node("a", &labels, &[]);
+            node("a", &labels, &[])
+        };
+        let numbers = || 0..2 * MOST_CLASSES;
+        let nodes = table(&numbers().map(one).collect::<Vec<_>>());
+        let mut classes = Classes::new(["name", "parity"].into_iter());
+        let mut remembers = |number: usize| {
             let mut computed = false;
-            let outcome = classes.recall(&node, || {
+            let outcome = classes.recall(nodes.at(number), || {
                 computed = true;
                 number.is_multiple_of(2)
             });
             assert_eq!(outcome, number.is_multiple_of(2), "{number}");
             !computed
         };
-        let numbers = || 0..2 * MOST_CLASSES;
-        assert!(!numbers().any(remembers), "each class is new");
+        assert!(!numbers().any(&mut remembers), "each class is new");
         let remembered: Vec<_> = numbers().filter(|number| remembers(*number)).collect();
         assert_eq!(remembered, (0..MOST_CLASSES).collect::<Vec<_>>());
-        assert_eq!(classes.known.borrow().len(), MOST_CLASSES);
+        assert_eq!(classes.known.len(), MOST_CLASSES);
     }
 
     #[test]
     fn a_class_takes_no_memory_for_labels() {
-        let keys: Vec<String> = (0..2_000).map(|number| format!("key-{number}")).collect();
-        let classes = Classes::new(keys.iter().map(String::as_str));
-        let labels: Vec<_> = keys.iter().map(|key| (key.as_str(), "value")).collect();
-        let node = node("a", &labels, &[]);
-        assert!(classes.recall(&node, || true));
-        let known = classes.known.borrow();
-        assert!(known.iter().all(|class| class.labels.is_copy_of(&node.labels)));
-        assert!(size_of::<Class>() <= 24);
+        assert!(size_of::<Class<'_>>() <= 32);
     }
 }

@@ -5,7 +5,7 @@ use super::{
     affinity::{Expression, RequiredTerms},
     syntax::word,
 };
-use crate::core::snapshot::{Node, Taint, TaintEffect};
+use crate::core::snapshot::{NodeView, Taint, TaintEffect};
 
 /// The most details of a node.
 const DETAILS: usize = 16;
@@ -102,16 +102,16 @@ impl Details {
 
 impl Eligibility {
     /// Like [`Self::evaluate`], with an explanation.
-    pub(crate) fn decide(&self, node: &Node) -> Decision {
+    pub(crate) fn decide(&self, node: NodeView<'_>) -> Decision {
         let mut findings = Findings::default();
         self.explain_node_name(node, &mut findings);
         self.explain_node_selector(node, &mut findings);
         self.explain_terms(node, &mut findings);
         self.explain_taints(node, &mut findings);
-        if node.unschedulable {
+        if node.unschedulable() {
             findings.holds("spec.unschedulable plays no part: a cordon acts through its taint".to_owned());
         }
-        if node.ready == Some(false) {
+        if node.ready() == Some(false) {
             findings.holds("the node is not ready, which plays no part: only taints do".to_owned());
         }
         let eligible = || (Constraint::Eligible, "all constraints are met".to_owned());
@@ -129,10 +129,10 @@ impl Eligibility {
         }
     }
 
-    fn explain_node_name(&self, node: &Node, findings: &mut Findings) {
+    fn explain_node_name(&self, node: NodeView<'_>, findings: &mut Findings) {
         let wanted = &self.node_name;
         if self.is_elsewhere(node) {
-            let message = match node.name.as_str() {
+            let message = match node.name() {
                 "" => format!("the template's nodeName is {wanted}, and the node has no name"),
                 name => format!("the template's nodeName is {wanted}, not {name}"),
             };
@@ -142,9 +142,9 @@ impl Eligibility {
         }
     }
 
-    fn explain_node_selector(&self, node: &Node, findings: &mut Findings) {
+    fn explain_node_selector(&self, node: NodeView<'_>, findings: &mut Findings) {
         for (key, wanted) in &self.node_selector {
-            let value = node.labels.get(key);
+            let value = node.labels().get(key);
             let is_met = value == Some(wanted);
             let (name, wanted) = (word(key), word(wanted));
             if is_met {
@@ -162,7 +162,7 @@ impl Eligibility {
         }
     }
 
-    fn explain_terms(&self, node: &Node, findings: &mut Findings) {
+    fn explain_terms(&self, node: NodeView<'_>, findings: &mut Findings) {
         let Some(terms) = self.required_terms.as_ref().map(RequiredTerms::all) else {
             return;
         };
@@ -194,9 +194,9 @@ impl Eligibility {
         }
     }
 
-    fn explain_taints(&self, node: &Node, findings: &mut Findings) {
+    fn explain_taints(&self, node: NodeView<'_>, findings: &mut Findings) {
         let mut untolerated = [Untolerated::default(), Untolerated::default()];
-        for taint in &node.taints {
+        for taint in node.taints() {
             let text = describe_taint(taint);
             let [no_execute, no_schedule] = &mut untolerated;
             let list = match taint.effect {
@@ -285,7 +285,7 @@ fn describe_terms(mut failures: Vec<String>) -> String {
     )
 }
 
-fn describe_failure(expression: &Expression, node: &Node) -> String {
+fn describe_failure(expression: &Expression, node: NodeView<'_>) -> String {
     let requirement = expression.requirement();
     let (key, operator) = (&requirement.key, &requirement.operator);
     let values = match requirement.values.as_slice() {
@@ -316,8 +316,8 @@ fn describe_failure(expression: &Expression, node: &Node) -> String {
     format!("it asks for {key} {operator}{values}, and {found}")
 }
 
-fn has_label(node: &Node, key: &str) -> String {
-    let value = node.labels.get(key);
+fn has_label(node: NodeView<'_>, key: &str) -> String {
+    let value = node.labels().get(key);
     let key = word(key);
     match value {
         Some(value) => format!("the node has {key}={value}"),

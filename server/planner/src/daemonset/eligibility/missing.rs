@@ -6,17 +6,17 @@
 use std::collections::BTreeSet;
 
 use super::{Eligibility, affinity::Expression};
-use crate::core::snapshot::Node;
+use crate::core::snapshot::NodeView;
 
 impl Eligibility {
     /// The keys of the labels that the node does not have and that could turn around whether the workload runs there, sorted.
-    pub(crate) fn missing_labels(&self, node: &Node) -> BTreeSet<&str> {
-        let has = |key: &str| node.labels.get(key).is_some();
+    pub(crate) fn missing_labels(&self, node: NodeView<'_>) -> BTreeSet<&str> {
+        let has = |key: &str| node.labels().get(key).is_some();
         let wrong_label = self
             .node_selector
             .iter()
-            .any(|(key, value)| node.labels.get(key).is_some_and(|found| found != value));
-        if self.is_elsewhere(node) || wrong_label || !self.tolerations.fit(&node.taints).run {
+            .any(|(key, value)| node.labels().get(key).is_some_and(|found| found != value));
+        if self.is_elsewhere(node) || wrong_label || !self.tolerations.fit(node.taints()).run {
             return BTreeSet::new();
         }
         let selected = self.node_selector.iter().map(|(key, _)| key.as_str());
@@ -28,7 +28,7 @@ impl Eligibility {
     }
 
     /// The keys of absent labels on which the result of the required node affinity depends. `None` if no term can ever match.
-    fn keys_of_terms(&self, node: &Node) -> Option<BTreeSet<&str>> {
+    fn keys_of_terms(&self, node: NodeView<'_>) -> Option<BTreeSet<&str>> {
         let Some(terms) = &self.required_terms else {
             return Some(BTreeSet::new());
         };
@@ -65,7 +65,7 @@ mod tests {
             eligibility::Eligibility,
             workload::{NodeSelectorRequirement, NodeSelectorTerm, Scheduling},
         },
-        fixtures::{node, pairs},
+        fixtures::{node, pairs, table},
     };
 
     /// A term, written `zone In a,b & disk Exists`.
@@ -102,7 +102,7 @@ mod tests {
             &'a [&'a str],
             &'a [&'a str],
         );
-        let table: &[Row<'_>] = &[
+        let rows: &[Row<'_>] = &[
             (&[], &[], &[], &[], &[]),
             (&[("disk", "ssd")], &[], &[], &[], &["disk"]),
             (&[("disk", "ssd")], &[], &[("disk", "ssd")], &[], &[]),
@@ -175,7 +175,7 @@ mod tests {
                 &["disk"],
             ),
         ];
-        for (selector, terms, labels, taints, missing) in table {
+        for (selector, terms, labels, taints, missing) in rows {
             let scheduling = Scheduling {
                 node_selector: pairs(selector),
                 required_terms: (!terms.is_empty()).then(|| terms.iter().map(|text| term(text)).collect()),
@@ -183,7 +183,10 @@ mod tests {
             };
             let eligibility = Eligibility::compile(&scheduling, false);
             let node = node("node", labels, taints);
-            let found: Vec<_> = eligibility.missing_labels(&node).into_iter().collect();
+            let found: Vec<_> = eligibility
+                .missing_labels(table(&[node]).at(0))
+                .into_iter()
+                .collect();
             assert_eq!(found, *missing, "{selector:?} {terms:?} on {labels:?} {taints:?}");
         }
     }

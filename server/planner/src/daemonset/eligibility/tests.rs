@@ -2,9 +2,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    core::snapshot::TaintEffect,
+    core::{
+        cancellation::Cancellation,
+        snapshot::{Node, TaintEffect},
+    },
     daemonset::workload::{NodeSelectorRequirement, NodeSelectorTerm, Toleration},
-    fixtures::{node, pairs, strings},
+    fixtures::{self, node, pairs, strings, table},
 };
 
 const RUN: Fit = Fit::RUN;
@@ -78,8 +81,9 @@ fn with_tolerations(texts: &[&str]) -> Scheduling {
 /// Evaluates, and checks that the explanation gives the same result.
 fn fit_with(scheduling: &Scheduling, gate: bool, node: &Node) -> Fit {
     let eligibility = Eligibility::compile(scheduling, gate);
-    let fit = eligibility.evaluate(node);
-    let decision = eligibility.decide(node);
+    let table = table(std::slice::from_ref(node));
+    let fit = eligibility.evaluate(table.at(0));
+    let decision = eligibility.decide(table.at(0));
     assert_eq!(
         decision.fit, fit,
         "explanation and evaluation differ: {decision:?}"
@@ -420,7 +424,6 @@ fn d_11_names_and_labels_among_terms_that_are_many() {
         ..with_terms(terms)
     };
     let eligibility = Eligibility::compile(&scheduling, false);
-    assert!(eligibility.classes.is_some());
     // (node, labels, fit)
     let table = [
         ("n1", &[("disk", "ssd")][..], RUN),
@@ -430,15 +433,19 @@ fn d_11_names_and_labels_among_terms_that_are_many() {
         ("n2", &[("zone", "z3")], NEITHER),
         ("n1", &[("disk", "ssd"), ("zone", "elsewhere")], RUN),
     ];
+    let nodes = table.map(|(name, labels, _)| node(name, labels, &[]));
+    let nodes = fixtures::table(&nodes);
+    let mut fits = Fits::new(&eligibility);
     // Twice, because the result of a class is cached.
-    for (name, labels, fit) in table.iter().chain(&table) {
-        let node = node(name, labels, &[]);
-        assert_eq!(eligibility.evaluate(&node), *fit, "D-9, D-11: {name} {labels:?}");
-        assert_eq!(
-            eligibility.decide(&node).fit,
-            *fit,
-            "D-9, D-11: {name} {labels:?}"
-        );
+    for _ in 0..2 {
+        let found = fits
+            .of(&nodes, Cancellation::new(&|| false))
+            .expect("nothing asks to stop");
+        for ((node, found), (_, _, fit)) in nodes.iter().zip(found).zip(table) {
+            assert_eq!(found, fit, "D-9, D-11: {node:?}");
+            assert_eq!(eligibility.evaluate(node), fit, "D-9, D-11: {node:?}");
+            assert_eq!(eligibility.decide(node).fit, fit, "D-9, D-11: {node:?}");
+        }
     }
 }
 
@@ -455,8 +462,10 @@ fn d_11_a_name_and_a_label_in_one_term_of_many() {
     });
     let eligibility = Eligibility::compile(&with_terms(terms), false);
     for (name, fit) in [("n1", RUN), ("n2", NEITHER), ("n1", RUN)] {
-        let node = node(name, &[("disk", "ssd")], &[]);
-        assert_eq!(eligibility.evaluate(&node), fit, "D-11, D-21: {name}");
+        let nodes = table(&[node(name, &[("disk", "ssd")], &[])]);
+        assert_eq!(eligibility.evaluate(nodes.at(0)), fit, "D-11, D-21: {name}");
+        let found = Fits::new(&eligibility).of(&nodes, Cancellation::new(&|| false));
+        assert_eq!(found.as_deref(), Some(&[fit][..]), "D-11, D-21: {name}");
     }
 }
 
@@ -467,7 +476,7 @@ fn d_2_d_21_conditions_and_cordons_play_no_part() {
     subject.ready = Some(false);
     subject.unschedulable = true;
     assert_eq!(fit(&Scheduling::default(), &subject), RUN);
-    let decision = Eligibility::compile(&Scheduling::default(), false).decide(&subject);
+    let decision = Eligibility::compile(&Scheduling::default(), false).decide(table(&[subject]).at(0));
     assert_eq!(
         decision.details.len(),
         2,
@@ -496,7 +505,8 @@ fn of_many_details_those_that_are_not_met_are_shown_first() {
             node_selector: asked.map(|name| (name, String::new())).collect(),
             ..Scheduling::default()
         };
-        let decision = Eligibility::compile(&scheduling, false).decide(&node("n", &labels, &[]));
+        let decision =
+            Eligibility::compile(&scheduling, false).decide(table(&[node("n", &labels, &[])]).at(0));
         let of = |kind: &str| {
             decision
                 .details
@@ -523,7 +533,7 @@ fn of_many_values_the_first_are_shown() {
         ),
     ] {
         let scheduling = with_terms(vec![labels_term(&[("zone", "In", values)])]);
-        let decision = Eligibility::compile(&scheduling, false).decide(&node("n", &[], &[]));
+        let decision = Eligibility::compile(&scheduling, false).decide(table(&[node("n", &[], &[])]).at(0));
         assert!(decision.message.contains(told), "{}", decision.message);
     }
 }
@@ -539,7 +549,7 @@ fn decisions_name_the_reason() {
     ]);
     let one = |scheduling: &Scheduling, taints: &[&str]| {
         let subject = node("node-1", &[("zone", "c"), ("cores", "4")], taints);
-        let decision = Eligibility::compile(scheduling, false).decide(&subject);
+        let decision = Eligibility::compile(scheduling, false).decide(table(&[subject]).at(0));
         let details = decision.details.iter().map(|detail| format!("\n  {detail}"));
         format!(
             "{:?}: {}{}",
@@ -609,7 +619,7 @@ fn a_decision_names_three_terms_and_counts_the_others() {
     let messages = [1, 3, 4].map(|terms| {
         let scheduling = with_terms(zones[..terms].to_vec());
         Eligibility::compile(&scheduling, false)
-            .decide(&node("n", &[], &[]))
+            .decide(table(&[node("n", &[], &[])]).at(0))
             .message
     });
     insta::assert_snapshot!(messages.join("\n"), @r#"
@@ -715,11 +725,13 @@ proptest! {
         scheduling in any_scheduling(),
         nodes in proptest::collection::vec(any_node(), 1..12),
     ) {
-        let shared = Eligibility::compile(&scheduling, true);
-        for node in &nodes {
-            let alone = Eligibility::compile(&scheduling, true).decide(node);
-            let fit = shared.evaluate(node);
+        let eligibility = Eligibility::compile(&scheduling, true);
+        let nodes = table(&nodes);
+        let fits = Fits::new(&eligibility).of(&nodes, Cancellation::new(&|| false)).expect("nothing asks to stop");
+        for (node, fit) in nodes.iter().zip(fits) {
+            let alone = eligibility.decide(node);
             prop_assert_eq!(fit, alone.fit, "{:?}", alone);
+            prop_assert_eq!(fit, eligibility.evaluate(node), "{:?}", alone);
             prop_assert!(fit.keep || !fit.run, "run implies keep");
         }
     }

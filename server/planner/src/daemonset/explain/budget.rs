@@ -99,9 +99,9 @@ fn user(entry: &NodeEntry<'_>, content: Content<'_, '_>, pods: &[OwnPod<'_>]) ->
     let node = entry.name;
     match (content, pods) {
         (Content::Nothing, []) => format!("{node} (no pod)"),
-        (Content::Nothing, [first, ..]) => format!("{node} (pod {} is being deleted)", first.pod.name),
+        (Content::Nothing, [first, ..]) => format!("{node} (pod {} is being deleted)", first.pod.name()),
         (Content::New(pod) | Content::Old(pod) | Content::Both { new: pod, .. }, _) if !pod.available => {
-            format!("{node} (pod {} is not available)", pod.pod.name)
+            format!("{node} (pod {} is not available)", pod.pod.name())
         }
         _ => format!("{node} (more than one pod)"),
     }

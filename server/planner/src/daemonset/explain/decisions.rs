@@ -204,13 +204,13 @@ impl<'a> Decisions<'a> {
                     pod_changes::delete_message(delete, self.changes.budget)
                 )
             }
-            (None, [first, ..]) if pods.iter().all(|pod| pod.pod.deleting) => {
-                format!("{why}; pod {} is being deleted", first.pod.name)
+            (None, [first, ..]) if pods.iter().all(|pod| pod.pod.deleting()) => {
+                format!("{why}; pod {} is being deleted", first.pod.name())
             }
             (None, [first, ..]) if entry.fit.keep => {
-                format!("no new pods ({why}); the present pod {} stays", first.pod.name)
+                format!("no new pods ({why}); the present pod {} stays", first.pod.name())
             }
-            (None, [first, ..]) => format!("{why}; pod {} is deleted later", first.pod.name),
+            (None, [first, ..]) => format!("{why}; pod {} is deleted later", first.pod.name()),
         };
         (NodeState::MustNotRun, decision.constraint.into(), message)
     }
@@ -276,7 +276,7 @@ impl<'a> Decisions<'a> {
         let create = &self.changes.creates[rank];
         let rule = match create.reason {
             Reason::NodeWithoutPod => Rule::Eligible,
-            Reason::NodeWithoutLivePod if pods.iter().any(|pod| pod.pod.deleting) => Rule::PodDeleting,
+            Reason::NodeWithoutLivePod if pods.iter().any(|pod| pod.pod.deleting()) => Rule::PodDeleting,
             Reason::NodeWithoutLivePod => Rule::PodFinished,
             _ => Rule::Outdated,
         };
@@ -311,7 +311,7 @@ impl<'a> Decisions<'a> {
                 Some(first) => {
                     let message = format!(
                         "pod {} is being deleted; its replacement comes after it",
-                        first.pod.name
+                        first.pod.name()
                     );
                     (NodeState::BeingReplaced, Rule::PodDeleting, message)
                 }
@@ -322,7 +322,7 @@ impl<'a> Decisions<'a> {
                 ),
             },
             Content::Both { new, old } => {
-                let message = format!("pod {} goes when {} is available", old.pod.name, new.pod.name);
+                let message = format!("pod {} goes when {} is available", old.pod.name(), new.pod.name());
                 let state = if self.budget.is_used_up() {
                     NodeState::Blocking
                 } else {
@@ -357,7 +357,7 @@ impl<'a> Decisions<'a> {
 
     /// Explains an old pod that is not replaced now.
     fn outdated_node(&self, index: usize, entry: &NodeEntry<'a>, old: &OwnPod<'a>) -> Verdict {
-        let pod = &old.pod.name;
+        let pod = &old.pod.name();
         let waiting = |rule, why: &str| (NodeState::Waiting, rule, format!("pod {pod} is outdated; {why}"));
         if *self.context.strategy == UpdateStrategy::OnDelete {
             return waiting(
@@ -385,9 +385,9 @@ impl<'a> Decisions<'a> {
                 .changes
                 .deletes
                 .iter()
-                .any(|delete| delete.pod.uid == old.pod.uid)
+                .any(|delete| delete.pod.uid() == old.pod.uid())
                 || self.step.changes.creates.iter().any(|create| {
-                    Some(self.context.view.entries[create.entry].name) == old.pod.target.node()
+                    Some(self.context.view.entries[create.entry].name) == old.pod.target_node()
                 });
         if planned {
             return waiting(
@@ -425,11 +425,11 @@ fn inactive_workload(inactive: Inactive) -> Verdict {
 
 fn explain_pod(own: &OwnPod<'_>) -> PodExplanation {
     PodExplanation {
-        pod_name: own.pod.name.clone(),
+        pod_name: own.pod.name().to_owned(),
         updated: own.current(),
-        ready: own.pod.ready,
+        ready: own.pod.ready(),
         available: own.available,
-        deleting: own.pod.deleting,
-        phase: own.pod.phase,
+        deleting: own.pod.deleting(),
+        phase: own.pod.phase(),
     }
 }

@@ -34,17 +34,17 @@ pub(super) fn backoff(waiting: &Waiting<'_>) -> String {
     let Waiting { pod, node, wait } = waiting;
     format!(
         "pod {} on {node} failed; it is replaced in {}",
-        pod.name,
+        pod.name(),
         seconds(wait.left)
     )
 }
 
 /// The message about a pod of the current template.
 pub(super) fn runs(own: &OwnPod<'_>) -> String {
-    let pod = &own.pod.name;
-    match own.pod.phase {
+    let pod = &own.pod.name();
+    match own.pod.phase() {
         _ if own.available => format!("pod {pod} runs and is available"),
-        _ if own.pod.ready => format!("pod {pod} runs and is ready, but not yet for minReadySeconds"),
+        _ if own.pod.ready() => format!("pod {pod} runs and is ready, but not yet for minReadySeconds"),
         PodPhase::Pending => format!("pod {pod} is pending"),
         _ => format!("pod {pod} runs, but is not ready"),
     }

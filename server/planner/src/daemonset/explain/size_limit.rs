@@ -4,7 +4,7 @@
 //! to the names, labels and taints of the nodes. Real nodes have many labels, so their explanations are not cut.
 
 use super::NodeExplanation;
-use crate::core::snapshot::Node;
+use crate::core::snapshot::NodeView;
 
 /// The limit in bytes before the first node.
 const LEAST: usize = 256 << 10;
@@ -23,7 +23,7 @@ impl SizeLimit {
     }
 
     /// Cuts an explanation that exceeds the rest of the limit: drops its details and shortens its message.
-    pub(super) fn fit(&mut self, node: Option<&Node>, explanation: &mut NodeExplanation) {
+    pub(super) fn fit(&mut self, node: Option<NodeView<'_>>, explanation: &mut NodeExplanation) {
         self.0 += TIMES * node.map_or(explanation.node_name.len(), node_bytes);
         let details = &mut explanation.details;
         let length = |texts: &[String]| {
@@ -49,13 +49,13 @@ impl SizeLimit {
 }
 
 /// The length of a node's name, labels and taints, in bytes.
-fn node_bytes(node: &Node) -> usize {
+fn node_bytes(node: NodeView<'_>) -> usize {
     let taints = node
-        .taints
+        .taints()
         .iter()
         .map(|taint| taint.key.len() + taint.value.len());
-    let labels = node.labels.iter().map(|(key, value)| key.len() + value.len());
-    node.name.len() + taints.chain(labels).sum::<usize>()
+    let labels = node.labels().iter().map(|(key, value)| key.len() + value.len());
+    node.name().len() + taints.chain(labels).sum::<usize>()
 }
 
 #[cfg(test)]
@@ -76,25 +76,22 @@ mod tests {
 
     #[test]
     fn name_labels_and_taints_count() {
-        assert_eq!(node_bytes(&fixtures::node("name", &[], &[])), 4);
-        assert_eq!(
-            node_bytes(&fixtures::node("name", &[("key", "value")], &[])),
-            4 + 3 + 5
-        );
-        assert_eq!(
-            node_bytes(&fixtures::node("name", &[("key", "value")], &["k=v:NoSchedule"])),
-            4 + 3 + 5 + 1 + 1
-        );
+        let bytes = |labels: &[(&str, &str)], taints: &[&str]| {
+            node_bytes(fixtures::table(&[fixtures::node("name", labels, taints)]).at(0))
+        };
+        assert_eq!(bytes(&[], &[]), 4);
+        assert_eq!(bytes(&[("key", "value")], &[]), 4 + 3 + 5);
+        assert_eq!(bytes(&[("key", "value")], &["k=v:NoSchedule"]), 4 + 3 + 5 + 1 + 1);
     }
 
     #[test]
     fn explanations_beyond_the_limit_are_cut() {
-        let node = fixtures::node("name", &[], &[]);
+        let nodes = fixtures::table(&[fixtures::node("name", &[], &[])]);
         // The name of four bytes raises the limit by eight.
         let taken = |room: usize, text: usize, details: usize| {
             let mut room = SizeLimit(room);
             let mut explained = explanation(&"x".repeat(text), details);
-            room.fit(Some(&node), &mut explained);
+            room.fit(Some(nodes.at(0)), &mut explained);
             (explained.message.chars().count(), explained.details.len(), room.0)
         };
         let detail = "detail".len() + size_of::<String>();

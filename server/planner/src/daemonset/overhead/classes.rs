@@ -8,13 +8,13 @@ use std::{
 
 use hashbrown::HashTable;
 
-use crate::core::snapshot::Node;
+use crate::core::snapshot::Nodes;
 
 /// The classes of the nodes for one DaemonSet, with their decisions.
 pub(super) struct Classes<'a> {
     keys: Vec<&'a str>,
     by_name: bool,
-    nodes: &'a [Node],
+    nodes: &'a Nodes,
     /// The number of each node's list of taints.
     taints: &'a [u32],
     /// Keyed with a random key, so that nobody can choose labels that collide in the table.
@@ -33,7 +33,7 @@ impl<'a> Classes<'a> {
     /// `reads` are the keys of the labels that the template reads, and whether it reads names.
     pub(super) fn new(
         (keys, by_name): (BTreeSet<&'a str>, bool),
-        nodes: &'a [Node],
+        nodes: &'a Nodes,
         taints: &'a [u32],
         hasher: &'a RandomState,
     ) -> Self {
@@ -67,17 +67,17 @@ impl<'a> Classes<'a> {
 
     fn hash(&self, index: usize) -> u64 {
         let mut hasher = self.hasher.build_hasher();
-        let node = &self.nodes[index];
+        let node = self.nodes.at(index);
         self.taints[index].hash(&mut hasher);
         self.name(index).hash(&mut hasher);
         self.keys
             .iter()
-            .for_each(|key| node.labels.get(key).hash(&mut hasher));
+            .for_each(|key| node.labels().get(key).hash(&mut hasher));
         hasher.finish()
     }
 
     fn are_equal(&self, a: usize, b: usize) -> bool {
-        let (first, second) = (&self.nodes[a].labels, &self.nodes[b].labels);
+        let (first, second) = (self.nodes.at(a).labels(), self.nodes.at(b).labels());
         self.taints[a] == self.taints[b]
             && self.name(a) == self.name(b)
             && self.keys.iter().all(|key| first.get(key) == second.get(key))
@@ -85,6 +85,6 @@ impl<'a> Classes<'a> {
 
     /// The name, if the template reads names.
     fn name(&self, index: usize) -> Option<&str> {
-        self.by_name.then_some(&*self.nodes[index].name)
+        self.by_name.then(|| self.nodes.at(index).name())
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::{
-    core::snapshot::Node,
+    core::snapshot::{NodeView, Nodes},
     daemonset::{eligibility::Eligibility, explain::Rule},
 };
 
@@ -79,7 +79,7 @@ impl<'a> Decider<'a> {
     }
 
     /// The decision about a node without pods (D-8).
-    pub(super) fn decide(&self, node: &Node) -> Decision {
+    pub(super) fn decide(&self, node: NodeView<'_>) -> Decision {
         let missing = self.eligibility.missing_labels(node).into_iter();
         let missing_labels = missing.take(MOST_LABELS).map(ToOwned::to_owned).collect();
         let (runs, rule, message) = if self.eligibility.evaluate(node).run {
@@ -100,14 +100,14 @@ impl<'a> Decider<'a> {
 
 /// The most bytes that the explanations of all decisions about these nodes take together.
 #[must_use]
-pub fn most_text(nodes: &[Node]) -> usize {
-    let bytes = |node: &Node| {
+pub fn most_text(nodes: &Nodes) -> usize {
+    let bytes = |node: NodeView<'_>| {
         let taints = node
-            .taints
+            .taints()
             .iter()
             .map(|taint| taint.key.len() + taint.value.len());
-        let labels = node.labels.iter().map(|(key, value)| key.len() + value.len());
-        node.name.len() + taints.chain(labels).sum::<usize>()
+        let labels = node.labels().iter().map(|(key, value)| key.len() + value.len());
+        node.name().len() + taints.chain(labels).sum::<usize>()
     };
     TEXT + TIMES * nodes.iter().map(bytes).sum::<usize>()
 }
@@ -122,7 +122,7 @@ pub(super) struct Decisions {
 }
 
 impl Decisions {
-    pub(super) fn new(nodes: &[Node]) -> Self {
+    pub(super) fn new(nodes: &Nodes) -> Self {
         Self {
             list: Vec::new(),
             known: HashMap::new(),

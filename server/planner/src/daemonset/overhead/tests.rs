@@ -3,13 +3,16 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::{
-    core::{plan::ActionKind, snapshot::Snapshot},
+    core::{
+        plan::ActionKind,
+        snapshot::{Node, Snapshot},
+    },
     daemonset::{
         self,
         explain::Rule,
         workload::{DaemonSet, NodeSelectorRequirement, NodeSelectorTerm, Toleration},
     },
-    fixtures::{self, node, pairs},
+    fixtures::{self, node, pairs, table},
 };
 
 fn candidate(scheduling: Scheduling) -> Candidate {
@@ -22,7 +25,7 @@ fn candidate(scheduling: Scheduling) -> Candidate {
 
 fn evaluate_all(candidates: Vec<Scheduling>, nodes: &[Node]) -> Evaluations {
     let candidates: Vec<_> = candidates.into_iter().map(|one| Some(candidate(one))).collect();
-    evaluate(&candidates, nodes, false, &|| false).expect("nothing asks to stop")
+    evaluate(&candidates, &table(nodes), false, &|| false).expect("nothing asks to stop")
 }
 
 /// The decisions about a node, by candidate.
@@ -213,7 +216,7 @@ fn karpenter_provider_aws_1573_limits_count_where_there_are_no_requests() {
 fn sums_without_a_decision_or_without_requests_are_incomplete() {
     let candidates = [Some(candidate(Scheduling::default())), None];
     let nodes = [node("", &[], &[]), node("", &[], &["a:NoSchedule"])];
-    let found = evaluate(&candidates, &nodes, false, &|| false).expect("nothing asks to stop");
+    let found = evaluate(&candidates, &table(&nodes), false, &|| false).expect("nothing asks to stop");
     let known = requests_of(&asking(&json!({"cpu": "1"})));
     let sum =
         |requests: &[Option<PodRequests>], node| Sums::new(requests).of(decisions(&found, node).into_iter());
@@ -225,7 +228,7 @@ fn sums_without_a_decision_or_without_requests_are_incomplete() {
     let unknown = decisions(&found, 0)[1];
     assert_eq!((unknown.runs, unknown.rule), (None, None));
 
-    let found = evaluate(&candidates[..1], &nodes, false, &|| false).expect("nothing asks to stop");
+    let found = evaluate(&candidates[..1], &table(&nodes), false, &|| false).expect("nothing asks to stop");
     let sum =
         |requests: &[Option<PodRequests>], node| Sums::new(requests).of(decisions(&found, node).into_iter());
     assert!(sum(&[None], 0).is_incomplete, "it runs there");
@@ -261,7 +264,7 @@ fn d_71_a_workload_that_is_deleted_or_selects_everything_runs_nowhere() {
     };
     let found = evaluate(
         &[Some(deleting), Some(selects_all)],
-        &[node("", &[], &[])],
+        &table(&[node("", &[], &[])]),
         false,
         &|| false,
     );
@@ -304,7 +307,7 @@ fn explanations_beyond_the_limit_are_left_out() {
     let text = |decision: &Decision| {
         decision.message.len() + decision.missing_labels.iter().map(String::len).sum::<usize>()
     };
-    assert!(found.decisions.iter().map(text).sum::<usize>() <= most_text(&[node("", &[], &[])]));
+    assert!(found.decisions.iter().map(text).sum::<usize>() <= most_text(&table(&[node("", &[], &[])])));
     assert!(!found.decisions[0].message.is_empty());
     let last = &found.decisions[count - 1];
     assert_eq!((last.message.as_str(), last.missing_labels.len()), ("", 0));
@@ -315,7 +318,7 @@ fn explanations_beyond_the_limit_are_left_out() {
 fn a_stop_ends_the_evaluation() {
     let candidates = [Some(candidate(Scheduling::default()))];
     assert_eq!(
-        evaluate(&candidates, &[node("", &[], &[])], false, &|| true),
+        evaluate(&candidates, &table(&[node("", &[], &[])]), false, &|| true),
         None
     );
 }

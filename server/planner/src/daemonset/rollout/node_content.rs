@@ -26,7 +26,7 @@ impl<'p, 'a> Content<'p, 'a> {
     /// Classifies a node by its pods.
     pub(crate) fn of(pods: &'p [OwnPod<'a>]) -> Self {
         let mut content = Self::Nothing;
-        for pod in pods.iter().filter(|pod| !pod.pod.deleting) {
+        for pod in pods.iter().filter(|pod| !pod.pod.deleting()) {
             content = match (content, pod.updated()) {
                 (Self::Nothing, true) => Self::New(pod),
                 (Self::Nothing, false) => Self::Old(pod),

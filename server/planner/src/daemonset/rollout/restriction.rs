@@ -45,7 +45,7 @@ impl<'d, 'a> Restriction<'d, 'a> {
     pub(crate) fn allows(&self, index: usize, entry: &NodeEntry<'_>, old: &OwnPod<'_>) -> bool {
         self.governed
             .is_none_or(|governed| governed.may_replace(index, entry, old, self.resolution))
-            && !self.blocked.contains(old.pod.uid.as_str())
+            && !self.blocked.contains(old.pod.uid())
     }
 
     /// Sorts old pods in the order in which they are replaced. Without a policy that is the order of the nodes' names, in which they

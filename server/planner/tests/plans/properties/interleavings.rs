@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     daemonset::{DaemonSet, RollingUpdate, UpdateStrategy},
     plan::{ActionKind, PhaseKind, Plan, Reason},
-    snapshot::{IntOrString, Pod, Snapshot, TaintEffect},
+    snapshot::{IntOrString, PodView, Snapshot, TaintEffect},
 };
 use proptest::prelude::*;
 
@@ -90,9 +90,9 @@ fn scaled(value: Option<&IntOrString>, desired: usize) -> usize {
     }
 }
 
-fn is_available(pod: &Pod, min_ready: i32, now: Timestamp) -> bool {
+fn is_available((ready, ready_since): (bool, Option<Timestamp>), min_ready: i32, now: Timestamp) -> bool {
     let since = |since: Timestamp| now.duration_since(since) >= SignedDuration::from_secs(min_ready.into());
-    pod.ready && (min_ready == 0 || pod.ready_since.is_some_and(since))
+    ready && (min_ready == 0 || ready_since.is_some_and(since))
 }
 
 /// The budgets of rolling updates, computed independently of the planner (D-41, D-45).
@@ -105,17 +105,21 @@ struct Budget {
 
 impl Budget {
     fn of(snapshot: &Snapshot<DaemonSet>, hash: &str) -> Self {
-        let mut entries: BTreeMap<&str, Vec<&Pod>> = BTreeMap::new();
+        let mut entries: BTreeMap<&str, Vec<PodView<'_>>> = BTreeMap::new();
         for node in snapshot.nodes() {
-            if node.taints.iter().all(|taint| taint.effect == TaintEffect::Other) {
-                entries.insert(&node.name, vec![]);
+            if node
+                .taints()
+                .iter()
+                .all(|taint| taint.effect == TaintEffect::Other)
+            {
+                entries.insert(node.name(), vec![]);
             }
         }
         let desired = entries.len();
         for pod in snapshot.pods() {
-            if !(pod.deleting && pod.phase.is_terminal()) {
+            if !(pod.deleting() && pod.phase().is_terminal()) {
                 entries
-                    .entry(pod.target.node().expect("every pod has a node"))
+                    .entry(pod.target_node().expect("every pod has a node"))
                     .or_default()
                     .push(pod);
             }
@@ -135,16 +139,17 @@ impl Budget {
             surging: 0,
         };
         for pods in entries.values() {
-            let staying: Vec<&Pod> = pods.iter().copied().filter(|pod| !pod.deleting).collect();
-            let available = |pod: &Pod| is_available(pod, min_ready, snapshot.now);
-            let (new, old): (Vec<&Pod>, Vec<&Pod>) = staying
+            let staying: Vec<PodView<'_>> = pods.iter().copied().filter(|pod| !pod.deleting()).collect();
+            let available =
+                |pod: PodView<'_>| is_available((pod.ready(), pod.ready_since()), min_ready, snapshot.now);
+            let (new, old): (Vec<_>, Vec<_>) = staying
                 .iter()
                 .copied()
-                .partition(|pod| pod.labels.get(HASH_LABEL) == Some(hash));
+                .partition(|pod| pod.labels().get(HASH_LABEL) == Some(hash));
             let fine = matches!(staying[..], [only] if available(only));
             budget.unavailable += usize::from(!fine);
             let crowd = new.len() > 1 || old.len() > 1;
-            let waiting = !new.is_empty() && !old.is_empty() && !new.iter().any(|pod| available(pod));
+            let waiting = !new.is_empty() && !old.is_empty() && !new.iter().any(|pod| available(*pod));
             budget.surging += usize::from(crowd || waiting);
         }
         if desired > 0 && budget.max_unavailable == 0 && budget.max_surge == 0 {
@@ -183,7 +188,7 @@ fn holds_budgets(snapshot: &Snapshot<DaemonSet>, plan: &Plan) -> Result<(), Test
         "D-45: maxUnavailable plays no part"
     );
 
-    let pods: BTreeMap<&str, &Pod> = snapshot.pods().map(|pod| (pod.uid.as_str(), pod)).collect();
+    let pods: BTreeMap<&str, PodView<'_>> = snapshot.pods().map(|pod| (pod.uid(), pod)).collect();
     let deleted: Vec<&str> = actions(plan, PhaseKind::Deletes)
         .into_iter()
         .filter_map(|action| match &action.kind {
@@ -193,11 +198,15 @@ fn holds_budgets(snapshot: &Snapshot<DaemonSet>, plan: &Plan) -> Result<(), Test
         .collect();
     for (uid, action) in deleted.iter().zip(actions(plan, PhaseKind::Deletes)) {
         let pod = pods[uid];
-        let available = |pod: &Pod| is_available(pod, snapshot.workload.min_ready_seconds, snapshot.now);
-        let stays = |other: &&&Pod| {
-            other.target.node() == pod.target.node()
-                && !other.deleting
-                && !deleted.contains(&other.uid.as_str())
+        let available = |pod: PodView<'_>| {
+            is_available(
+                (pod.ready(), pod.ready_since()),
+                snapshot.workload.min_ready_seconds,
+                snapshot.now,
+            )
+        };
+        let stays = |other: &&PodView<'_>| {
+            other.target_node() == pod.target_node() && !other.deleting() && !deleted.contains(&other.uid())
         };
         match action.reason {
             Reason::RolloutOldUnavailable => prop_assert!(!available(pod), "D-42"),
@@ -207,7 +216,7 @@ fn holds_budgets(snapshot: &Snapshot<DaemonSet>, plan: &Plan) -> Result<(), Test
             }
             Reason::SurgeNewAvailable => {
                 prop_assert!(
-                    pods.values().filter(stays).any(|pod| available(pod)),
+                    pods.values().filter(stays).any(|pod| available(*pod)),
                     "D-34, D-45"
                 );
             }
@@ -335,7 +344,7 @@ proptest! {
                 world.live.pods.iter().any(|pod| {
                     pod.target.node() == Some(&node.name)
                         && !pod.deleting
-                        && is_available(pod, min_ready, world.live.now)
+                        && is_available((pod.ready, pod.ready_since), min_ready, world.live.now)
                 })
             });
             let available = available.count();

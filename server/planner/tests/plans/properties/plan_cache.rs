@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     daemonset::{DaemonSet, plan_cache::PlanCache},
-    snapshot::{Bucket, Options, Snapshot},
+    snapshot::{Bucket, NodeView, Options, PodView, Snapshot},
 };
 use proptest::prelude::*;
 
@@ -61,8 +61,8 @@ fn change() -> impl Strategy<Value = Change> {
 /// The snapshot after a change.
 fn changed(snapshot: &Snapshot<DaemonSet>, change: &Change, turn: usize) -> Snapshot<DaemonSet> {
     let mut next = snapshot.clone();
-    let mut nodes: Vec<_> = snapshot.nodes().cloned().collect();
-    let mut pods: Vec<_> = snapshot.pods().cloned().collect();
+    let mut nodes: Vec<_> = snapshot.nodes().map(NodeView::to_node).collect();
+    let mut pods: Vec<_> = snapshot.pods().map(PodView::to_pod).collect();
     match change {
         Change::Pod(index, text) => {
             let mut other = Cluster::new(4);
