@@ -4,12 +4,9 @@
 //! Losing the cache costs the executor one more call, and the next plan some more time. Every cached bucket was verified against
 //! its digest, so no request can plant a wrong one. A plan reuses only results that still hold.
 
-use std::{
-    mem::size_of,
-    sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering::Relaxed},
-};
+use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicU64, atomic::Ordering::Relaxed};
 
-use nodewise_planner::snapshot::{ControllerRef, Digest, Labels, List, Node, Pod, Target};
+use nodewise_planner::snapshot::{Digest, List, Nodes, Pods};
 use quick_cache::{Lifecycle, OptionsBuilder, Weighter, sync};
 
 use crate::{size::ByteSize, warnings::Warnings, workload::Memory};
@@ -34,8 +31,8 @@ pub(crate) enum BucketBy {
     Name,
 }
 
-/// A decoded bucket.
-#[derive(Debug, Clone)]
+/// A decoded bucket. A clone shares the items.
+#[derive(Debug)]
 pub(crate) struct Decoded<T> {
     /// The nodes or pods, each valid in itself.
     pub(crate) items: List<T>,
@@ -43,6 +40,16 @@ pub(crate) struct Decoded<T> {
     pub(crate) warnings: Warnings,
     /// The position for which the items were checked. The same bytes may come again at another position, such as an empty bucket.
     pub(crate) id: BucketId,
+}
+
+impl<T> Clone for Decoded<T> {
+    fn clone(&self) -> Self {
+        Self {
+            items: self.items.clone(),
+            warnings: self.warnings.clone(),
+            id: self.id,
+        }
+    }
 }
 
 impl<T> Decoded<T> {
@@ -63,8 +70,8 @@ enum Key {
 /// A cache entry and the bytes of memory that it takes.
 #[derive(Debug, Clone)]
 enum Entry {
-    Nodes(Decoded<Node>, u64),
-    Pods(Decoded<Pod>, u64),
+    Nodes(Decoded<Nodes>, u64),
+    Pods(Decoded<Pods>, u64),
     /// `None` while a plan uses it.
     Memory(Arc<Mutex<Option<Memory>>>, u64),
 }
@@ -261,7 +268,7 @@ impl Cache {
     }
 }
 
-/// An item whose buckets can be cached: a node or a pod.
+/// A table that can be cached: of nodes or of pods.
 pub(crate) trait Cacheable: Sized {
     /// The cached bucket with this digest.
     fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>>;
@@ -269,7 +276,7 @@ pub(crate) trait Cacheable: Sized {
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>);
 }
 
-impl Cacheable for Node {
+impl Cacheable for Nodes {
     fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>> {
         match cache.get(&Key::Nodes(*digest))? {
             Entry::Nodes(bucket, _) => Some(bucket),
@@ -278,12 +285,12 @@ impl Cacheable for Node {
     }
 
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
-        let bytes = bucket.bytes_besides() + bucket.items.iter().map(node_bytes).sum::<u64>();
+        let bytes = bucket.bytes_besides() + bucket.items.bytes() as u64;
         cache.put(Key::Nodes(digest), Entry::Nodes(bucket.clone(), bytes));
     }
 }
 
-impl Cacheable for Pod {
+impl Cacheable for Pods {
     fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>> {
         match cache.get(&Key::Pods(*digest))? {
             Entry::Pods(bucket, _) => Some(bucket),
@@ -292,70 +299,21 @@ impl Cacheable for Pod {
     }
 
     fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
-        let before = std::iter::once(None).chain(bucket.items.iter().map(Some));
-        let pods = bucket.items.iter().zip(before);
-        let bytes = bucket.bytes_besides() + pods.map(|(pod, before)| pod_bytes(pod, before)).sum::<u64>();
+        let bytes = bucket.bytes_besides() + bucket.items.bytes() as u64;
         cache.put(Key::Pods(digest), Entry::Pods(bucket.clone(), bytes));
     }
 }
 
-/// Bytes of an allocation besides its content, roughly: the allocator's header and rounding.
-const ALLOCATION_BYTES: usize = 16;
-
-fn text_bytes(text: &str) -> usize {
-    if text.is_empty() {
-        0
-    } else {
-        text.len() + ALLOCATION_BYTES
-    }
-}
-
-fn label_bytes(labels: &Labels) -> usize {
-    let text: usize = labels.iter().map(|(key, value)| key.len() + value.len()).sum();
-    text + labels.len() * Labels::BYTES_PER_LABEL + 5 * ALLOCATION_BYTES
-}
-
-fn node_bytes(node: &Node) -> u64 {
-    let taints: usize = node
-        .taints
-        .iter()
-        .map(|taint| size_of_val(taint) + text_bytes(&taint.key) + text_bytes(&taint.value))
-        .sum();
-    (size_of::<Node>() + text_bytes(&node.name) + label_bytes(&node.labels) + taints) as u64
-}
-
-/// Bytes of a pod that follows `before` in its bucket. Equal labels and controllers are shared and count once.
-fn pod_bytes(pod: &Pod, before: Option<&Pod>) -> u64 {
-    let controller = match (
-        &pod.controller,
-        before.and_then(|before| before.controller.as_ref()),
-    ) {
-        (Some(controller), Some(before)) if Arc::ptr_eq(controller, before) => 0,
-        (Some(controller), _) => {
-            let ControllerRef { kind, name, uid } = &**controller;
-            size_of::<ControllerRef>() + text_bytes(kind) + text_bytes(name) + text_bytes(uid)
-        }
-        (None, _) => 0,
-    };
-    let labels = match before {
-        Some(before) if pod.labels.is_copy_of(&before.labels) => 0,
-        _ => label_bytes(&pod.labels),
-    };
-    let target = match &pod.target {
-        Target::Bound(node) | Target::Meant(node) => text_bytes(node),
-        Target::Nowhere => 0,
-    };
-    let own = text_bytes(&pod.name) + text_bytes(&pod.uid);
-    (size_of::<Pod>() + own + labels + controller + target) as u64
-}
-
 #[cfg(test)]
 mod tests {
-    use nodewise_planner::{daemonset::plan_cache::PlanCache, snapshot::Bucket};
+    use nodewise_planner::{
+        daemonset::plan_cache::PlanCache,
+        snapshot::{Bucket, Labels, Node},
+    };
 
     use super::*;
 
-    fn bucket(nodes: usize) -> Decoded<Node> {
+    fn bucket(nodes: usize) -> Decoded<Nodes> {
         let node = |index| Node {
             name: format!("node-{index}"),
             labels: Labels::default(),
@@ -379,10 +337,10 @@ mod tests {
     #[test]
     fn a_bucket_is_found_by_kind_and_digest() {
         let cache = Cache::new(ByteSize::mib(1));
-        Node::put(&cache, [1; 32], &bucket(3));
-        assert_eq!(Node::get(&cache, &[1; 32]).unwrap().items.len(), 3);
-        assert!(Node::get(&cache, &[2; 32]).is_none());
-        assert!(Pod::get(&cache, &[1; 32]).is_none());
+        Nodes::put(&cache, [1; 32], &bucket(3));
+        assert_eq!(Nodes::get(&cache, &[1; 32]).unwrap().items.len(), 3);
+        assert!(Nodes::get(&cache, &[2; 32]).is_none());
+        assert!(<Pods as Cacheable>::get(&cache, &[1; 32]).is_none());
         let usage = |hits, misses| Usage {
             hits,
             misses,
@@ -419,7 +377,7 @@ mod tests {
         let capacity = ByteSize(64 << 10);
         let cache = Cache::new(capacity);
         for digest in 0..200_u8 {
-            Node::put(&cache, [digest; 32], &bucket(20));
+            Nodes::put(&cache, [digest; 32], &bucket(20));
             assert!(
                 cache.bytes() <= capacity.0,
                 "{} bytes after {digest}",
@@ -428,9 +386,9 @@ mod tests {
         }
         assert!(cache.entries() > 1, "the cache keeps some");
         assert!(cache.entries() < 200, "the cache evicts");
-        Node::put(&cache, [255; 32], &bucket(100_000));
+        Nodes::put(&cache, [255; 32], &bucket(100_000));
         assert!(
-            Node::get(&cache, &[255; 32]).is_none(),
+            Nodes::get(&cache, &[255; 32]).is_none(),
             "larger than the whole cache"
         );
         assert_eq!(
@@ -439,7 +397,7 @@ mod tests {
             "a bucket larger than the cache evicts nothing"
         );
         let none = Cache::new(ByteSize(0));
-        Node::put(&none, [1; 32], &bucket(1));
-        assert!(Node::get(&none, &[1; 32]).is_none());
+        Nodes::put(&none, [1; 32], &bucket(1));
+        assert!(Nodes::get(&none, &[1; 32]).is_none());
     }
 }

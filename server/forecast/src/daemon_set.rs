@@ -72,21 +72,21 @@ impl Play {
         let mut buckets = vec![BTreeMap::new(); snapshot.buckets.len()];
         for (index, bucket) in snapshot.buckets.iter().enumerate() {
             for node in bucket.nodes.iter() {
-                world.cluster.add_node(&node.name, &[]);
-                if node.ready == Some(false) {
+                world.cluster.add_node(node.name(), &[]);
+                if node.ready() == Some(false) {
                     // The node was added just now.
-                    let _ = world.cluster.break_node(&node.name);
+                    let _ = world.cluster.break_node(node.name());
                 }
-                bucket_of.insert(node.name.clone(), index);
+                bucket_of.insert(node.name().to_owned(), index);
             }
         }
         for (index, bucket) in snapshot.buckets.iter().enumerate() {
             for pod in bucket.pods.iter() {
-                if let Some(node) = pod.target.node() {
+                if let Some(node) = pod.target_node() {
                     bucket_of.entry(node.to_owned()).or_insert(index);
                 }
-                world.load_pod(pod)?;
-                buckets[index].insert(pod.name.clone(), pod.clone());
+                world.load_pod(pod.to_pod())?;
+                buckets[index].insert(pod.name().to_owned(), pod.to_pod());
             }
         }
         for revision in &snapshot.revisions {

@@ -8,7 +8,7 @@ use std::{
 use nodewise_planner::{
     plan::Status,
     replicaset::ReplicaSet,
-    snapshot::{Options, Pod, Snapshot},
+    snapshot::{Options, Pod, PodView, Snapshot},
 };
 
 use crate::{
@@ -164,13 +164,13 @@ where
     let mut world = World::new(snapshot.namespace(), *assumptions, snapshot.now);
     let most = usize::try_from(desired).unwrap_or(usize::MAX);
     world.failing.numbers = failing::choose_numbers(most, assumptions.failing, assumptions.seed);
-    let nodes: BTreeSet<&str> = snapshot.pods().filter_map(|pod| pod.target.node()).collect();
+    let nodes: BTreeSet<&str> = snapshot.pods().filter_map(PodView::target_node).collect();
     let any = nodes.is_empty().then_some(ANY_NODE);
     for node in nodes.into_iter().chain(any) {
         world.cluster.add_node(node, &[]);
     }
     for pod in snapshot.pods() {
-        world.load_pod(pod)?;
+        world.load_pod(pod.to_pod())?;
     }
     Ok(world)
 }

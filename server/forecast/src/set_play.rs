@@ -9,7 +9,7 @@ use nodewise_planner::{
     plan::{Action, ActionKind, Plan, Status},
     replicaset::{self, ReplicaSet, plan_cache::PlanCache},
     report::OutcomeResult,
-    snapshot::{Bucket, List, Options, Pod, Snapshot, State},
+    snapshot::{Bucket, Options, Pod, Snapshot, State},
 };
 
 use crate::world::{self, World};
@@ -88,8 +88,7 @@ impl SetPlay {
         for index in self.changed.drain() {
             self.versions += 1;
             let pods = self.buckets[index].values().cloned().collect();
-            let shown: &mut List<Pod> = &mut self.snapshot.buckets[index].pods;
-            *shown = world::list(pods, self.versions);
+            self.snapshot.buckets[index].pods = world::list(pods, self.versions);
         }
         self.snapshot.now = world.now();
         self.is_dirty = false;

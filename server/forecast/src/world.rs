@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use nodewise_planner::{
     plan::{Action, ActionKind, Plan, PodManifest, When},
     report::{self, Outcome, OutcomeResult, Subject},
-    snapshot::{ExpectedCreate, List, Options, Pod, State, UsedPodName},
+    snapshot::{ExpectedCreate, List, Options, Pod, Pods, State, UsedPodName},
 };
 use nodewise_simulator::{Cluster, Config, ObjectKey, Patch, Reason, Refusal, Resource, pod};
 use serde_json::Value;
@@ -82,10 +82,10 @@ impl World {
 
     /// Stores a pod of the snapshot. One that is younger than the assumed time until ready becomes ready at that age; an older one
     /// that is not ready stays as it is.
-    pub(crate) fn load_pod(&mut self, pod: &Pod) -> Result<(), Error> {
+    pub(crate) fn load_pod(&mut self, pod: Pod) -> Result<(), Error> {
         let key = self
             .cluster
-            .load(Resource::Pods, &self.namespace, objects::pod_json(pod))
+            .load(Resource::Pods, &self.namespace, objects::pod_json(&pod))
             .map_err(|refusal| refused(format!("pod {}", pod.name), refusal))?;
         let due = if pod.deleting {
             Some(self.assumptions.gone_ticks())
@@ -100,7 +100,7 @@ impl World {
                 .filter(|left| *left > 0)
         };
         self.set_due(&key, due);
-        self.pods.insert(pod.name.clone(), pod.clone());
+        self.pods.insert(pod.name.clone(), pod);
         Ok(())
     }
 
@@ -288,7 +288,7 @@ pub(crate) fn named(pods: &[&Pod]) -> Vec<String> {
 }
 
 /// A list of pods for the planner. `version` must differ for lists that differ.
-pub(crate) fn list(pods: Vec<Pod>, version: u64) -> List<Pod> {
+pub(crate) fn list(pods: Vec<Pod>, version: u64) -> List<Pods> {
     let mut digest = [0; 32];
     digest[..8].copy_from_slice(&version.to_le_bytes());
     List::with_digest(pods, digest)

@@ -7,7 +7,7 @@ use nodewise_forecast::{Assumptions, Bounds, End, Forecast, Limit, Step, Verb, d
 use nodewise_planner::{
     daemonset::{DaemonSet, RollingUpdate, RolloutInputs, Scheduling, UpdateStrategy},
     plan::DaemonSetStatus,
-    snapshot::{Bucket, IntOrString, Labels, Node, Options, Selector, Snapshot, State},
+    snapshot::{Bucket, IntOrString, Labels, Node, NodeView, Options, Selector, Snapshot, State},
 };
 use serde_json::json;
 

@@ -5,9 +5,9 @@ use nodewise_proto::{bucket as placement, v1};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    Context, Path,
-    items::{Item, Notes},
-    wire::{self, Elements},
+    Context, Path, Problems,
+    items::{Item, Notes, Reader as _},
+    wire::Elements,
 };
 use crate::{
     cache::{BucketBy, BucketId, Decoded},
@@ -32,10 +32,10 @@ pub(super) struct Buckets<T> {
     pub(super) missing: Vec<(u32, Digest)>,
 }
 
-impl<T> Buckets<T> {
+impl<T: Item> Buckets<T> {
     /// The number of items in all buckets.
     pub(super) fn len(&self) -> usize {
-        self.lists.iter().map(|list| list.len()).sum()
+        self.lists.iter().map(|list| list.count()).sum()
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn all<T: Item>(
         match one::<T>(message, id, remaining, &at, context)? {
             Found::Here(bucket) => {
                 remaining = remaining
-                    .checked_sub(bucket.items.len())
+                    .checked_sub(bucket.items.count())
                     .ok_or_else(|| too_many(&at, T::LIST))?;
                 parsed.warnings.merge(&bucket.warnings);
                 parsed.lists.push(bucket.items);
@@ -157,11 +157,12 @@ fn recheck<T: Item>(
     let at = at.field("data");
     let at = at.field(T::LIST);
     let mut valid = true;
-    for (index, item) in bucket.items.iter().enumerate() {
+    for index in 0..bucket.items.count() {
         if index % ITEMS_PER_CHECK == 0 {
             context.check_stop()?;
         }
-        valid &= belongs(item, id, &at.index(index), context);
+        let name = bucket.items.bucket_name(index, id.by);
+        valid &= belongs(name, id, &at.index(index), &mut context.problems);
     }
     if !valid {
         return Ok(Found::Wrong);
@@ -194,50 +195,36 @@ fn decode<T: Item>(
             return Err(too_many(at, T::LIST));
         }
     }
-    let mut items: Vec<T> = Vec::with_capacity(count);
-    let mut valid = true;
-    let mut shared = T::shared(data, at, context)?;
-    let mut labels = Vec::new();
+    let mut reader = T::Reader::new(data, count, at, context)?;
     let mut warnings = Warnings::default();
     for (index, element) in Elements::listed(data).flatten().enumerate() {
         if index % ITEMS_PER_CHECK == 0 || element.len() > LONG_ITEM {
             context.check_stop()?;
         }
         let at = at_list.index(index);
-        labels.clear();
-        match wire::decode::<T::Message>(element, &mut labels) {
-            Ok(message) => {
-                let notes = Notes {
-                    problems: &mut context.problems,
-                    warnings: &mut warnings,
-                };
-                let item = T::parse(message, &mut labels, &mut shared, &at, notes);
-                valid &= belongs(&item, id, &at, context);
-                items.push(item);
-            }
-            Err(error) => {
-                context.problems.add(&at, error);
-                valid = false;
-            }
+        let notes = Notes {
+            problems: &mut context.problems,
+            warnings: &mut warnings,
+        };
+        match reader.read(element, id.by, &at, notes) {
+            Ok(name) => _ = belongs(name, id, &at, &mut context.problems),
+            Err(error) => context.problems.add(&at, error),
         }
         if context.problems.is_full() {
             break;
         }
     }
-    valid &= T::are_unique(&items, &at_list, context)?;
+    let table = reader.finish(&at_list, context)?;
     // A bucket with a problem is not cached: the next request with this bucket must get the error too.
-    Ok((valid && context.problems.is_empty()).then(|| Decoded {
+    Ok(context.problems.is_empty().then(|| Decoded {
         warnings,
-        items: match digest {
-            Some(digest) => List::with_digest(items, digest),
-            None => List::new(items),
-        },
+        items: List::of(table, digest),
         id,
     }))
 }
 
-fn belongs<T: Item>(item: &T, id: BucketId, at: &Path<'_>, context: &mut Context<'_>) -> bool {
-    let name = item.bucket_name(id.by);
+/// Checks that the bucket is that of the name.
+fn belongs(name: &str, id: BucketId, at: &Path<'_>, problems: &mut Problems) -> bool {
     // With a single bucket no hash is needed.
     let expected = if id.count == 1 {
         0
@@ -245,7 +232,7 @@ fn belongs<T: Item>(item: &T, id: BucketId, at: &Path<'_>, context: &mut Context
         placement::of(name, id.count)
     };
     if expected != id.index {
-        context.problems.add(
+        problems.add(
             at,
             match id.by {
                 BucketBy::Node => format!("is for node `{name}`, which belongs to bucket {expected}"),

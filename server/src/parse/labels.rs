@@ -1,7 +1,5 @@
 //! Reads labels, with warnings about odd ones.
 
-use nodewise_planner::snapshot::Labels;
-
 use crate::limits::Limits;
 use crate::warnings::OddReason;
 
@@ -11,13 +9,16 @@ const KEY_BYTES: usize = 317;
 /// The warnings about an object: reason, and a sentence that begins with the field.
 pub(super) type Odd = Vec<(OddReason, String)>;
 
-/// Builds labels from these entries with `make`. All entries are read, however many, since a selector may name any of them. Entries
-/// without a key, which Kubernetes does not allow, are left out. Of several entries with the same key the last one counts.
-pub(super) fn read<'a>(
-    entries: &mut Vec<(&'a str, &'a str)>,
-    make: impl FnOnce(&mut [(&'a str, &'a str)]) -> Labels,
-) -> (Labels, Odd) {
+/// Sorts the entries by key, and makes the keys unique. All entries are read, however many, since a selector may name any of them.
+/// Entries without a key, which Kubernetes does not allow, are left out. Of several entries with the same key the last one counts.
+pub(super) fn tidy(entries: &mut Vec<(&str, &str)>) -> Odd {
     let mut odd = Odd::new();
+    let is_usual = entries.len() <= Limits::LIST_ENTRIES
+        && entries.first().is_none_or(|(key, _)| !key.is_empty())
+        && entries.is_sorted_by(|a, b| a.0 < b.0);
+    if is_usual {
+        return odd;
+    }
     let mut note = |sentence| odd.push((OddReason::Labels, sentence));
     let there = entries.len();
     if there > Limits::LIST_ENTRIES {
@@ -31,15 +32,17 @@ pub(super) fn read<'a>(
     if nameless > 0 {
         note(format!("labels: {nameless} without a key; they are left out"));
     }
-    let labels = make(entries);
-    if labels.len() != entries.len() {
-        // `make` has sorted the entries.
-        let twice = entries.windows(2).find(|pair| pair[0].0 == pair[1].0);
-        let key = twice.map_or("", |pair| pair[0].0);
+    // A stable sort, so that the last of equal keys stays last.
+    entries.sort_by(|a, b| a.0.cmp(b.0));
+    if let Some(twice) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        let key = twice[0].0;
         let key = &key[..key.floor_char_boundary(KEY_BYTES)];
         note(format!(
             "labels: key `{key}` is there more than once; its last value is used"
         ));
+        entries.reverse();
+        entries.dedup_by(|later, first| later.0 == first.0);
+        entries.reverse();
     }
-    (labels, odd)
+    odd
 }

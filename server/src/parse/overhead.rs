@@ -5,7 +5,7 @@
 
 use nodewise_planner::{
     daemonset::overhead::{self, Candidate, PodRequests},
-    snapshot::{Labels, Node, Taint, TaintEffect},
+    snapshot::{Labels, Node, Nodes, Taint, TaintEffect},
 };
 use nodewise_proto::v1;
 
@@ -17,7 +17,7 @@ use crate::{
 
 /// A parsed EvaluateNodesRequest.
 pub(crate) struct Evaluation {
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Nodes,
     /// What decides about each DaemonSet; `None` if it cannot be read.
     pub(crate) candidates: Vec<Option<Candidate>>,
     /// What a pod of each DaemonSet requests; `None` if that cannot be read.
@@ -58,20 +58,21 @@ pub(crate) fn evaluate_nodes(
     let at = Path::root("feature_gates");
     let options = options::feature_gates(&request.feature_gates, &at, &mut context.problems);
     let mut parsed = Evaluation {
-        nodes: Vec::with_capacity(nodes),
+        nodes: Nodes::default(),
         candidates: Vec::with_capacity(sets),
         requests: Vec::with_capacity(sets),
         daemon_sets: Vec::with_capacity(sets),
         comparison_operators: options.toleration_comparison_operators,
     };
+    let mut read = Vec::with_capacity(nodes);
     for (index, shape) in request.nodes.into_iter().enumerate() {
-        let read = node(shape, &at_nodes.index(index), &mut context)?;
-        parsed.nodes.push(read);
+        read.push(node(shape, &at_nodes.index(index), &mut context)?);
         if context.problems.is_full() {
             break;
         }
     }
     context.problems.into_result()?;
+    parsed.nodes = Nodes::in_order(read);
     for (index, set) in request.daemon_sets.into_iter().enumerate() {
         if (context.stop)() {
             return Err(Refusal::Stopped);

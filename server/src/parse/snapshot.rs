@@ -2,7 +2,7 @@
 
 use nodewise_planner::{
     identities::{DuplicateIdentity, Identity},
-    snapshot::{Bucket, Digest, List, Node, Options, Pod, Snapshot},
+    snapshot::{Bucket, Digest, List, Nodes, Options, Pods, Snapshot},
 };
 use nodewise_proto::v1;
 
@@ -141,15 +141,15 @@ fn buckets(
     lists: Lists,
     at: &Path<'_>,
     context: &mut Context<'_>,
-) -> Result<(Buckets<Node>, Buckets<Pod>), Refusal> {
+) -> Result<(Buckets<Nodes>, Buckets<Pods>), Refusal> {
     let limits = context.limits;
     let count = |is_read: bool| (if is_read { message.bucket_count } else { 0 }, lists.by);
     let (of_nodes, of_pods) = (count(lists.nodes), count(lists.pods));
     let nodes = std::mem::take(&mut message.node_buckets);
-    let nodes: Buckets<Node> =
+    let nodes: Buckets<Nodes> =
         bucket::all(nodes, of_nodes, limits.nodes, &at.field("node_buckets"), context)?;
     let pods = std::mem::take(&mut message.pod_buckets);
-    let pods: Buckets<Pod> = bucket::all(pods, of_pods, limits.pods, &at.field("pod_buckets"), context)?;
+    let pods: Buckets<Pods> = bucket::all(pods, of_pods, limits.pods, &at.field("pod_buckets"), context)?;
     if !message.caches_synced && nodes.missing.is_empty() && pods.missing.is_empty() {
         let empty = [
             ("nodes", lists.nodes && nodes.len() == 0),
@@ -207,10 +207,10 @@ fn unique_pods(buckets: &[Bucket], memory: &mut Memory, at: &Path<'_>) -> Result
     };
     let mut problems = Problems::default();
     for DuplicateIdentity { bucket, pod, what } in twice {
-        let pod = &buckets[bucket].pods[pod];
+        let pod = buckets[bucket].pods.at(pod);
         let (field, value) = match what {
-            Identity::Name => ("name", &pod.name),
-            Identity::Uid => ("uid", &pod.uid),
+            Identity::Name => ("name", pod.name()),
+            Identity::Uid => ("uid", pod.uid()),
         };
         let at = at.index(bucket);
         let at = at.field("data");

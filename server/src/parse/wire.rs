@@ -1,7 +1,7 @@
 //! Decodes the elements of buckets.
 //!
 //! The generated code would allocate a string for every key and every value of every label, which takes most of the time of a call.
-//! So labels are decoded here, as slices of the message. The generated code decodes everything else.
+//! So labels and names are decoded here, as slices of the message. The generated code decodes everything else.
 
 use bytes::Buf as _;
 use prost::{
@@ -66,25 +66,40 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-/// Decodes a Node, a Pod or a SharedMetadata. Its labels are appended to `labels` instead of the message.
-pub(super) fn decode<'a, M: Message + Default>(
+/// Decodes a Node, a Pod or a SharedMetadata. The fields with the tags `texts` are returned, and the labels are appended to `labels`,
+/// instead of being in the message.
+pub(super) fn decode<'a, M: Message + Default, const N: usize>(
     mut bytes: &'a [u8],
+    texts: [u32; N],
     labels: &mut Vec<(&'a str, &'a str)>,
-) -> Result<M, String> {
+) -> Result<(M, [&'a str; N]), String> {
     let mut message = M::default();
+    let mut found = [""; N];
     while !bytes.is_empty() {
         let (tag, wire_type) = decode_key(&mut bytes).map_err(text)?;
-        if tag == LABELS_TAG && wire_type == WireType::LengthDelimited {
+        let is_text = || texts.iter().position(|text| *text == tag);
+        if wire_type != WireType::LengthDelimited {
+            merge(&mut message, tag, wire_type, &mut bytes)?;
+        } else if tag == LABELS_TAG {
             let entry = label(delimited(&mut bytes)?)
                 .map_err(|error| format!("labels[{}]: {error}", labels.len()))?;
             labels.push(entry);
+        } else if let Some(index) = is_text() {
+            found[index] = utf8(delimited(&mut bytes)?)?;
         } else {
-            message
-                .merge_field(tag, wire_type, &mut bytes, DecodeContext::default())
-                .map_err(text)?;
+            merge(&mut message, tag, wire_type, &mut bytes)?;
         }
     }
-    Ok(message)
+    Ok((message, found))
+}
+
+fn merge(message: &mut impl Message, tag: u32, wire_type: WireType, bytes: &mut &[u8]) -> Result<(), String> {
+    let merged = message.merge_field(tag, wire_type, bytes, DecodeContext::default());
+    merged.map_err(text)
+}
+
+fn utf8(bytes: &[u8]) -> Result<&str, String> {
+    std::str::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
 fn label(mut bytes: &[u8]) -> Result<(&str, &str), String> {
@@ -99,7 +114,7 @@ fn label(mut bytes: &[u8]) -> Result<(&str, &str), String> {
                 continue;
             }
         };
-        *target = std::str::from_utf8(delimited(&mut bytes)?).map_err(|error| error.to_string())?;
+        *target = utf8(delimited(&mut bytes)?)?;
     }
     Ok((key, value))
 }
@@ -140,10 +155,10 @@ mod tests {
             let node = v1::Node { name, labels, unschedulable, ..Default::default() };
             let bytes = node.encode_to_vec();
             let mut labels = Vec::new();
-            let rest: v1::Node = decode(&bytes, &mut labels).unwrap();
+            let (rest, [name]) = decode::<v1::Node, 1>(&bytes, [1], &mut labels).unwrap();
             let labels: Vec<_> =
                 labels.into_iter().map(|(key, value)| v1::Label { key: key.into(), value: value.into() }).collect();
-            prop_assert_eq!(v1::Node { labels, ..rest }, node);
+            prop_assert_eq!(v1::Node { name: name.into(), labels, ..rest }, node);
         }
 
         #[test]
@@ -155,7 +170,7 @@ mod tests {
                 bytes.splice(0..0, [0x1a, u8::try_from(bytes.len()).unwrap()]);
             }
             let mut labels = Vec::new();
-            let here: Result<v1::Pod, _> = decode(&bytes, &mut labels);
+            let here: Result<(v1::Pod, _), _> = decode(&bytes, [1, 2, 5, 6, 14], &mut labels);
             let generated = v1::Pod::decode(&bytes[..]);
             prop_assert!(
                 here.is_ok() == generated.is_ok() || generated.is_err_and(|error| error.to_string().contains("wire type")),

@@ -1,6 +1,11 @@
 //! Labels in compact form, since a snapshot holds those of thousands of objects.
 
+pub(crate) mod classes;
+mod view;
+
 use std::{cmp::Ordering, fmt, sync::Arc};
+
+pub use view::LabelView;
 
 /// Labels, sorted by key; keys are unique.
 ///
@@ -107,37 +112,14 @@ impl Labels {
     /// The value of a label.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.find(key).map(|position| self.value(position))
-    }
-
-    /// The position of a label, in the order of the keys.
-    pub(crate) fn find(&self, key: &str) -> Option<usize> {
         let entries = self.0.as_deref()?;
-        if entries.ends.len() <= FEW {
+        let found = if entries.ends.len() <= FEW {
             // Most comparisons end at the length of the key.
-            (0..entries.ends.len()).find(|index| entries.key(*index) == key)
+            (0..entries.ends.len()).find(|index| entries.key(*index) == key)?
         } else {
-            entries.find(key)
-        }
-    }
-
-    /// The key of the label at a position.
-    ///
-    /// # Panics
-    /// If there is none. So does [`Self::value`].
-    pub(crate) fn key(&self, position: usize) -> &str {
-        self.0
-            .as_ref()
-            .expect("there is a label at the position")
-            .key(position)
-    }
-
-    /// The value of the label at a position.
-    pub(crate) fn value(&self, position: usize) -> &str {
-        self.0
-            .as_ref()
-            .expect("there is a label at the position")
-            .value(position)
+            entries.find(key)?
+        };
+        Some(entries.value(found))
     }
 
     /// All entries, ascending by key.
@@ -160,16 +142,6 @@ impl Labels {
         self.0.as_deref().map_or(0, |entries| {
             size_of_val(entries) + entries.text.len() + size_of_val(&*entries.ends)
         })
-    }
-
-    /// Whether both share one text, so that they take the memory of one.
-    #[must_use]
-    pub fn is_copy_of(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
-            (None, None) => true,
-            _ => false,
-        }
     }
 
     /// Whether there are no labels.
@@ -236,16 +208,9 @@ mod tests {
         }
     }
 
-    fn labels_of_two() -> Labels {
-        of(&[("a", "b"), ("c", "d")])
-    }
-
     #[test]
     fn labels_are_equal_only_with_equal_entries() {
         assert_eq!(of(&[("a", "b"), ("c", "d")]), of(&[("c", "d"), ("a", "b")]));
-        let copied = labels_of_two().clone();
-        assert!(copied.is_copy_of(&copied.clone()) && !copied.is_copy_of(&labels_of_two()));
-        assert!(of(&[]).is_copy_of(&of(&[])) && !of(&[]).is_copy_of(&copied));
         // The same text, split differently.
         assert_ne!(of(&[("a", "bc")]), of(&[("ab", "c")]));
         assert_ne!(of(&[("a", ""), ("b", "")]), of(&[("a", "b")]));

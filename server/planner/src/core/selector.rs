@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::core::label_view::LabelView;
+use crate::core::labels::LabelView;
 
 /// A label selector. All requirements are ANDed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

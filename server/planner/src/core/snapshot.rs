@@ -8,7 +8,6 @@ mod list;
 mod nodes;
 mod pod;
 mod pods;
-mod texts;
 mod times;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
@@ -17,13 +16,15 @@ use jiff::Timestamp;
 
 use crate::core::json::Json;
 pub use crate::core::{
-    label_view::LabelView,
-    labels::Labels,
+    labels::{
+        LabelView, Labels,
+        classes::{ClassIndex, LabelIndex},
+    },
     selector::{Selector, SelectorOperator, SelectorRequirement},
 };
 pub use bucket::Bucket;
 pub use list::{Digest, List, Table};
-pub use nodes::{ClassIndex, NodeFields, NodeView, Nodes, NodesBuilder};
+pub use nodes::{NodeFields, NodeView, Nodes, NodesBuilder};
 pub use pods::{KindIndex, PodFields, PodView, Pods, PodsBuilder};
 
 /// Everything that a plan for a workload of kind `W` depends on.

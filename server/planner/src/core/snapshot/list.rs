@@ -33,7 +33,9 @@ impl<T: Table> List<T> {
     pub fn with_digest(items: Vec<T::Item>, digest: Digest) -> Self {
         Self::of(T::of(items), Some(digest))
     }
+}
 
+impl<T> List<T> {
     /// A list of the objects of a table.
     #[must_use]
     pub fn of(table: T, digest: Option<Digest>) -> Self {
@@ -42,9 +44,7 @@ impl<T: Table> List<T> {
             digest,
         }
     }
-}
 
-impl<T> List<T> {
     /// The digest, if the list has one.
     #[must_use]
     pub fn digest(&self) -> Option<&Digest> {

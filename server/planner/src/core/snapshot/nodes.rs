@@ -3,21 +3,18 @@
 //! The nodes of a cluster have few different lists of labels, so a table holds each list once, as a class of nodes. What depends on
 //! labels alone is decided once for each class.
 
-use std::{
-    cmp::Ordering,
-    hash::{BuildHasher as _, Hash as _, Hasher as _},
-};
+use std::cmp::Ordering;
 
-use hashbrown::{DefaultHashBuilder, HashTable};
 use jiff::Timestamp;
 
-use super::{
-    Node, Taint,
-    list::Table,
+use super::{Node, Taint, list::Table, times::Times};
+use crate::core::{
+    labels::{
+        LabelView,
+        classes::{ClassIndex, ClassesBuilder, LabelIndex, NodeClasses},
+    },
     texts::{Texts, TextsBuilder},
-    times::Times,
 };
-use crate::core::{label_view::LabelView, labels::Labels};
 
 /// The nodes of one bucket, sorted by name.
 #[derive(Debug, Default)]
@@ -27,7 +24,7 @@ pub struct Nodes {
     ready_since: Times,
     /// The taints of those nodes that have some, by the index of the node.
     taints: Box<[(u32, Box<[Taint]>)]>,
-    classes: Box<[NodeClass]>,
+    classes: NodeClasses,
 }
 
 /// What a node has in a few bytes.
@@ -39,19 +36,6 @@ struct Row {
     in_maintenance: bool,
     has_taints: bool,
 }
-
-/// Labels that some nodes of a bucket have in common.
-#[derive(Debug, Default)]
-struct NodeClass {
-    labels: Labels,
-    /// The positions of the labels whose value is the name of the node. Such a label, usually `kubernetes.io/hostname`, would make
-    /// every node a class of its own.
-    named: Box<[u32]>,
-}
-
-/// A class of a [`NodesBuilder`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ClassIndex(u32);
 
 /// A node of a table.
 #[derive(Clone, Copy)]
@@ -65,10 +49,6 @@ impl<'a> NodeView<'a> {
         self.table.rows[self.index as usize]
     }
 
-    fn class(self) -> &'a NodeClass {
-        &self.table.classes[self.row().class as usize]
-    }
-
     /// metadata.name.
     #[must_use]
     pub fn name(self) -> &'a str {
@@ -78,8 +58,12 @@ impl<'a> NodeView<'a> {
     /// metadata.labels.
     #[must_use]
     pub fn labels(self) -> LabelView<'a> {
-        let class = self.class();
-        LabelView::with_name(&class.labels, &class.named, self.name())
+        let classes = &self.table.classes;
+        LabelView::of_class(
+            &classes.labels,
+            classes.labels_of(self.row().class as usize),
+            self.name(),
+        )
     }
 
     /// spec.taints, in the object's order.
@@ -204,12 +188,13 @@ impl Nodes {
         reads: impl Fn(&str) -> bool,
         mut find: impl FnMut(NodeView<'a>) -> Option<T>,
     ) -> Option<Box<[T]>> {
-        let reads_name = |class: &NodeClass| {
-            let mut named = class.named.iter();
-            named.any(|position| reads(class.labels.key(*position as usize)))
+        let NodeClasses { labels, .. } = &self.classes;
+        let reads_name = |class: usize| {
+            let mut members = self.classes.labels_of(class).iter();
+            members.any(|label| labels.is_name(*label) && reads(labels.key(*label)))
         };
-        let by_name: Box<[bool]> = self.classes.iter().map(reads_name).collect();
-        let mut known: Box<[Option<T>]> = self.classes.iter().map(|_| None).collect();
+        let by_name: Box<[bool]> = (0..self.classes.len()).map(reads_name).collect();
+        let mut known: Box<[Option<T>]> = by_name.iter().map(|_| None).collect();
         let mut result = |node: NodeView<'a>| {
             let class = node.row().class as usize;
             if let Some(known) = known[class] {
@@ -239,16 +224,14 @@ impl Nodes {
             .taints
             .iter()
             .map(|(_, taints)| size_of_val(&**taints) + taints.iter().map(text).sum::<usize>());
-        let classes = self.classes.iter();
-        let classes = classes.map(|class| class.labels.bytes() + size_of_val(&*class.named));
         let lists = [
+            self.names.bytes(),
+            self.ready_since.bytes(),
+            self.classes.bytes(),
             size_of_val(&*self.rows),
             size_of_val(&*self.taints),
-            size_of_val(&*self.classes),
         ];
-        self.names.bytes()
-            + self.ready_since.bytes()
-            + lists.into_iter().chain(taints).chain(classes).sum::<usize>()
+        lists.into_iter().chain(taints).sum()
     }
 }
 
@@ -276,32 +259,23 @@ pub struct NodesBuilder {
     rows: Vec<Row>,
     ready_since: Vec<Option<Timestamp>>,
     taints: Vec<(u32, Box<[Taint]>)>,
-    classes: Vec<NodeClass>,
-    /// The classes by their labels. Keyed with a random seed, so that nobody can choose labels that collide in the table.
-    by_labels: HashTable<(u64, u32)>,
-    hasher: DefaultHashBuilder,
+    classes: ClassesBuilder,
 }
 
 impl NodesBuilder {
     /// The class of a node of this name with these labels, which must be sorted by key; keys must be unique.
     pub fn class(&mut self, name: &str, labels: &[(&str, &str)]) -> ClassIndex {
-        let mut hasher = self.hasher.build_hasher();
-        for (key, value) in labels {
-            (key, (value != &name).then_some(value)).hash(&mut hasher);
-        }
-        let hash = hasher.finish();
-        let classes = &self.classes;
-        let is_it = |(_, class): &&(u64, u32)| classes[*class as usize].has(name, labels);
-        let found = self
-            .by_labels
-            .find(hash, |entry| entry.0 == hash && is_it(&entry));
-        if let Some((_, class)) = found {
-            return ClassIndex(*class);
-        }
-        let class = u32::try_from(self.classes.len()).unwrap_or(u32::MAX);
-        self.classes.push(NodeClass::of(name, labels));
-        self.by_labels.insert_unique(hash, (hash, class), |entry| entry.0);
-        ClassIndex(class)
+        self.classes.class(name, labels)
+    }
+
+    /// The label with this key and this value; `None` is the name of the node.
+    pub fn label(&mut self, key: &str, value: Option<&str>) -> LabelIndex {
+        self.classes.label(key, value)
+    }
+
+    /// The class of nodes with these labels, which must be sorted by key; keys must be unique.
+    pub fn class_of(&mut self, labels: &[LabelIndex]) -> ClassIndex {
+        self.classes.class_of(labels)
     }
 
     /// Adds a node.
@@ -349,7 +323,7 @@ impl NodesBuilder {
             rows: self.rows.into(),
             ready_since: self.ready_since.into_iter().collect(),
             taints: self.taints.into(),
-            classes: self.classes.into(),
+            classes: self.classes.build(),
         }
     }
 
@@ -381,35 +355,6 @@ impl NodesBuilder {
             classes: nodes.classes,
             ..sorted
         }
-    }
-}
-
-impl NodeClass {
-    fn of(name: &str, labels: &[(&str, &str)]) -> Self {
-        let is_name = |(_, value): &(&str, &str)| *value == name;
-        let positions = (0_u32..).zip(labels);
-        let mut without: Vec<_> = labels.to_vec();
-        for label in &mut without {
-            if is_name(label) {
-                label.1 = "";
-            }
-        }
-        Self {
-            labels: Labels::of(&mut without),
-            named: positions
-                .filter(|(_, label)| is_name(label))
-                .map(|(position, _)| position)
-                .collect(),
-        }
-    }
-
-    /// Whether a node of this name has these labels.
-    fn has(&self, name: &str, labels: &[(&str, &str)]) -> bool {
-        let view = LabelView::with_name(&self.labels, &self.named, name);
-        view.len() == labels.len()
-            && view.iter().eq(labels.iter().copied())
-            // The same text, but it is not the name of every other node of the class.
-            && labels.iter().filter(|(_, value)| *value == name).count() == self.named.len()
     }
 }
 

@@ -6,13 +6,11 @@ use std::{cmp::Ordering, sync::Arc};
 
 use jiff::Timestamp;
 
-use super::{
-    ControllerRef, Pod, PodPhase, Target,
-    list::Table,
+use super::{ControllerRef, Pod, PodPhase, Target, list::Table, times::Times};
+use crate::core::{
+    labels::Labels,
     texts::{Texts, TextsBuilder},
-    times::Times,
 };
-use crate::core::labels::Labels;
 
 /// The pods of one bucket, sorted by node, pods without a node first. The pods of one node are in the order of D-38.
 #[derive(Debug, Default)]

@@ -14,14 +14,18 @@ impl Texts {
     /// # Panics
     /// If there is none.
     pub(crate) fn get(&self, index: usize) -> &str {
-        let start = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.text[start as usize..self.ends[index] as usize]
+        get(&self.text, &self.ends, index)
     }
 
     /// Memory of the texts, in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.text.len() + size_of_val(&*self.ends)
     }
+}
+
+fn get<'a>(text: &'a str, ends: &[u32], index: usize) -> &'a str {
+    let start = index.checked_sub(1).map_or(0, |before| ends[before]);
+    &text[start as usize..ends[index] as usize]
 }
 
 /// Collects texts.
@@ -40,6 +44,11 @@ impl TextsBuilder {
         self.text.push_str(text);
         self.ends
             .push(u32::try_from(self.text.len()).expect("the texts of one bucket are shorter than 4 GiB"));
+    }
+
+    /// As [`Texts::get`].
+    pub(crate) fn get(&self, index: usize) -> &str {
+        get(&self.text, &self.ends, index)
     }
 
     pub(crate) fn build(self) -> Texts {
