@@ -8,6 +8,8 @@ mod list;
 mod nodes;
 mod pod;
 mod pods;
+#[cfg(test)]
+mod tests;
 mod times;
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
