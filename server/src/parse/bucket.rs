@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Context, Path,
     items::{Item, Notes},
+    shared::Form,
     wire::{self, Elements},
 };
 use crate::{
@@ -109,7 +110,25 @@ fn one<T: Item>(
             return Ok(Found::Wrong);
         }
     };
-    let (data, digest) = match (message.data, digest) {
+    let (data, form) = match (message.data, message.data_with_shared_labels) {
+        (data, None) => (data, Form::Plain),
+        (None, data) if T::MAY_SHARE_LABELS => (data, Form::SharedLabels),
+        (Some(_), Some(_)) if T::MAY_SHARE_LABELS => {
+            context
+                .problems
+                .add(&at.field(Form::SharedLabels.field()), "is set, and so is data");
+            return Ok(Found::Wrong);
+        }
+        (_, Some(_)) => {
+            let problem = "is set; only buckets of nodes may have it";
+            context
+                .problems
+                .add(&at.field(Form::SharedLabels.field()), problem);
+            return Ok(Found::Wrong);
+        }
+    };
+    let at_data = at.field(form.field());
+    let (data, digest) = match (data, digest) {
         (None, None) => {
             context.problems.add(at, "has neither data nor a digest");
             return Ok(Found::Wrong);
@@ -118,23 +137,22 @@ fn one<T: Item>(
             let Some(bucket) = T::get(context.cache, &digest) else {
                 return Ok(Found::Missing(digest));
             };
-            return recheck(bucket, digest, id, at, context);
+            return recheck(bucket, digest, id, &at_data, context);
         }
         (Some(data), None) => (data, None),
         (Some(data), Some(digest)) => {
             if sha256(&data, context)? != digest {
-                context
-                    .problems
-                    .add(&at.field("digest"), "is not the SHA-256 of data");
+                let problem = format!("is not the SHA-256 of {}", form.field());
+                context.problems.add(&at.field("digest"), problem);
                 return Ok(Found::Wrong);
             }
             if let Some(bucket) = T::get(context.cache, &digest) {
-                return recheck(bucket, digest, id, at, context);
+                return recheck(bucket, digest, id, &at_data, context);
             }
             (data, Some(digest))
         }
     };
-    let Some(bucket) = decode::<T>(&data, digest, id, remaining, &at.field("data"), context)? else {
+    let Some(bucket) = decode::<T>((&data, form), digest, id, remaining, &at_data, context)? else {
         return Ok(Found::Wrong);
     };
     if let Some(digest) = digest {
@@ -143,7 +161,7 @@ fn one<T: Item>(
     Ok(Found::Here(bucket))
 }
 
-/// Checks a cached bucket again if it was decoded for another index or bucket count.
+/// Checks a cached bucket again if it was decoded for another index or bucket count. `at` is its data.
 fn recheck<T: Item>(
     bucket: Decoded<T>,
     digest: Digest,
@@ -154,7 +172,6 @@ fn recheck<T: Item>(
     if bucket.id == id {
         return Ok(Found::Here(bucket));
     }
-    let at = at.field("data");
     let at = at.field(T::LIST);
     let mut valid = true;
     for (index, item) in bucket.items.iter().enumerate() {
@@ -173,7 +190,7 @@ fn recheck<T: Item>(
 
 /// Decodes a bucket item by item, so that an error names its item and parsing stops early at a limit or a deadline.
 fn decode<T: Item>(
-    data: &[u8],
+    (data, form): (&[u8], Form),
     digest: Option<Digest>,
     id: BucketId,
     remaining: usize,
@@ -196,7 +213,7 @@ fn decode<T: Item>(
     }
     let mut items: Vec<T> = Vec::with_capacity(count);
     let mut valid = true;
-    let mut shared = T::shared(data, at, context)?;
+    let mut shared = T::shared((data, form), at, context)?;
     let mut labels = Vec::new();
     let mut warnings = Warnings::default();
     for (index, element) in Elements::listed(data).flatten().enumerate() {
@@ -207,6 +224,7 @@ fn decode<T: Item>(
         labels.clear();
         match wire::decode::<T::Message>(element, &mut labels) {
             Ok(message) => {
+                valid &= T::add_shared_labels(&message, element, &shared, &mut labels, &at, context);
                 let notes = Notes {
                     problems: &mut context.problems,
                     warnings: &mut warnings,

@@ -9,7 +9,7 @@ use super::{
     Context,
     labels::{self, Odd},
     problems::{Path, Problems},
-    shared::{Metadata, Shared, controller},
+    shared::{Form, Metadata, Shared, controller},
     time,
 };
 use crate::{
@@ -26,9 +26,26 @@ pub(super) trait Item: Cacheable + Listed + Clone {
     /// The message of an item.
     type Message: prost::Message + Default;
 
-    /// Reads the metadata that the items of the bucket `data` share; `at` is the bucket.
-    fn shared(_data: &[u8], _at: &Path<'_>, _context: &mut Context<'_>) -> Result<Shared, Refusal> {
-        Ok(Shared::default())
+    /// Whether the bucket may be in `data_with_shared_labels`.
+    const MAY_SHARE_LABELS: bool = false;
+
+    /// Reads what the items of the bucket `data` share; `at` is the bucket.
+    fn shared<'a>(
+        data: (&'a [u8], Form),
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Shared<'a>, Refusal>;
+
+    /// Adds the labels of the bucket to which the item refers. Returns false if there is a problem. `element` is the encoded message.
+    fn add_shared_labels<'a>(
+        _message: &Self::Message,
+        _element: &'a [u8],
+        _shared: &Shared<'a>,
+        _labels: &mut Vec<(&'a str, &'a str)>,
+        _at: &Path<'_>,
+        _context: &mut Context<'_>,
+    ) -> bool {
+        true
     }
 
     /// Parses an item. An error of the caller is a problem. An odd object is a warning, and the item is used all the same. The
@@ -36,7 +53,7 @@ pub(super) trait Item: Cacheable + Listed + Clone {
     fn parse<'a>(
         message: Self::Message,
         labels: &mut Vec<(&'a str, &'a str)>,
-        shared: &mut Shared,
+        shared: &mut Shared<'_>,
         at: &Path<'_>,
         notes: Notes<'_>,
     ) -> Self;
@@ -64,13 +81,40 @@ impl Notes<'_> {
 
 impl Item for Node {
     const LIST: &'static str = "nodes";
+    const MAY_SHARE_LABELS: bool = true;
     type Message = v1::Node;
 
-    /// Labels are not shared: no two nodes have the same labels.
+    fn shared<'a>(
+        (data, form): (&'a [u8], Form),
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Shared<'a>, Refusal> {
+        Shared::read_labels(data, form, at, context)
+    }
+
+    fn add_shared_labels<'a>(
+        message: &v1::Node,
+        element: &'a [u8],
+        shared: &Shared<'a>,
+        labels: &mut Vec<(&'a str, &'a str)>,
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> bool {
+        if message.shared_labels.is_empty() {
+            return true;
+        }
+        let at = at.field("shared_labels");
+        let added = shared.add_labels(&message.shared_labels, element, labels);
+        added
+            .map_err(|problem| context.problems.add(&at, problem))
+            .is_ok()
+    }
+
+    /// Labels are not shared in memory: no two nodes have the same labels.
     fn parse<'a>(
         message: v1::Node,
         labels: &mut Vec<(&'a str, &'a str)>,
-        _: &mut Shared,
+        _: &mut Shared<'_>,
         at: &Path<'_>,
         mut notes: Notes<'_>,
     ) -> Self {
@@ -118,14 +162,18 @@ impl Item for Pod {
     const LIST: &'static str = "pods";
     type Message = v1::Pod;
 
-    fn shared(data: &[u8], at: &Path<'_>, context: &mut Context<'_>) -> Result<Shared, Refusal> {
-        Shared::read(data, at, context)
+    fn shared<'a>(
+        (data, _): (&'a [u8], Form),
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Shared<'a>, Refusal> {
+        Shared::read_metadata(data, at, context)
     }
 
     fn parse<'a>(
         message: v1::Pod,
         own_labels: &mut Vec<(&'a str, &'a str)>,
-        shared: &mut Shared,
+        shared: &mut Shared<'_>,
         at: &Path<'_>,
         mut notes: Notes<'_>,
     ) -> Self {

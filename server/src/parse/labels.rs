@@ -36,10 +36,15 @@ pub(super) fn read<'a>(
         // `make` has sorted the entries.
         let twice = entries.windows(2).find(|pair| pair[0].0 == pair[1].0);
         let key = twice.map_or("", |pair| pair[0].0);
-        let key = &key[..key.floor_char_boundary(KEY_BYTES)];
+        let key = key_in_short(key);
         note(format!(
             "labels: key `{key}` is there more than once; its last value is used"
         ));
     }
     (labels, odd)
+}
+
+/// A key, without what is beyond the length that the apiserver accepts.
+pub(super) fn key_in_short(key: &str) -> &str {
+    &key[..key.floor_char_boundary(KEY_BYTES)]
 }

@@ -1,6 +1,7 @@
-//! Shares equal labels and controllers among the pods of a bucket, since most pods belong to few workloads.
+//! What the items of a bucket share: the labels of nodes, and the labels and controllers of pods, since most pods belong to few
+//! workloads.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use nodewise_planner::snapshot::{ControllerRef, Labels};
 use nodewise_proto::v1;
@@ -11,11 +12,29 @@ use super::{
     problems::{Path, Problems},
     wire::{self, Elements},
 };
-use crate::{refusal::Refusal, warnings::OddReason};
+use crate::{limits::Limits, refusal::Refusal, warnings::OddReason};
 
 /// How many recent values are compared: the pods of a workload have few revisions at a time. A value that is no longer remembered
 /// is stored a second time, which only costs memory.
 const REMEMBERED: usize = 4;
+
+/// The field that has the bytes of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `data`: earlier versions of the service read it, too.
+    Plain,
+    /// `data_with_shared_labels`.
+    SharedLabels,
+}
+
+impl Form {
+    pub(super) fn field(self) -> &'static str {
+        match self {
+            Self::Plain => "data",
+            Self::SharedLabels => "data_with_shared_labels",
+        }
+    }
+}
 
 /// Labels and controller of a pod.
 #[derive(Debug, Clone, Default)]
@@ -24,22 +43,104 @@ pub(super) struct Metadata {
     pub(super) controller: Option<Arc<ControllerRef>>,
 }
 
+/// An entry of `NodeBucket.shared_labels`.
+#[derive(Debug, Clone, Copy)]
+struct SharedLabel<'a> {
+    key: &'a str,
+    value: &'a str,
+    /// The value is the name of the node instead.
+    is_name: bool,
+}
+
 /// The shared values of a bucket.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct Shared<'a> {
+    /// The bucket's `shared_labels`, to which nodes refer by number.
+    of_nodes: Vec<SharedLabel<'a>>,
     /// The bucket's `shared_metadata`, to which pods refer by number, with the warnings about each entry.
     numbered: Vec<(Metadata, Odd)>,
     labels: Vec<Labels>,
     controllers: Vec<Arc<ControllerRef>>,
 }
 
-impl Shared {
+impl<'a> Shared<'a> {
+    /// Reads the `shared_labels` of the NodeBucket `data`; `at` is the bucket.
+    pub(super) fn read_labels(
+        data: &'a [u8],
+        form: Form,
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Self, Refusal> {
+        let mut shared = Self::default();
+        let at = at.field("shared_labels");
+        for (index, element) in Elements::shared(data).flatten().enumerate() {
+            context.check_stop_at(index)?;
+            if form == Form::Plain && index == 0 {
+                let problem = "is allowed in data_with_shared_labels only: earlier versions of the service would ignore it";
+                context.problems.add(&at, problem);
+            }
+            let (at, problems) = (at.index(index), &mut context.problems);
+            let label = wire::shared_label(element).map_err(|error| problems.add(&at, error));
+            let (key, value, is_name) = label.unwrap_or(("", "", false));
+            if label.is_ok() {
+                problems.require(&at.field("key"), key);
+            }
+            if is_name && !value.is_empty() {
+                problems.add(&at.field("value"), "is set, and so is value_is_node_name");
+            }
+            // An invalid entry keeps its number, so that nodes that refer to it cause no further errors.
+            shared.of_nodes.push(SharedLabel { key, value, is_name });
+            if problems.is_full() {
+                break;
+            }
+        }
+        Ok(shared)
+    }
+
+    /// Adds the shared labels with these numbers, counted from 1, to the labels of the node that `element` encodes.
+    pub(super) fn add_labels(
+        &self,
+        numbers: &[u32],
+        element: &'a [u8],
+        labels: &mut Vec<(&'a str, &'a str)>,
+    ) -> Result<(), String> {
+        let own = labels.len();
+        for number in numbers {
+            let index = usize::try_from(*number)
+                .ok()
+                .and_then(|number| number.checked_sub(1));
+            let Some(label) = index.and_then(|index| self.of_nodes.get(index)) else {
+                let there = self.of_nodes.len();
+                return Err(format!(
+                    "has {number}; the bucket's shared_labels has {there} entries"
+                ));
+            };
+            let value = if label.is_name {
+                // A longer name is an error of its own. It must not be copied once for each label.
+                let name = wire::name(element);
+                name.filter(|name| name.len() <= Limits::NAME_BYTES)
+                    .unwrap_or_default()
+            } else {
+                label.value
+            };
+            labels.push((label.key, value));
+        }
+        match twice(labels, own) {
+            None => Ok(()),
+            Some(key) => Err(format!("has the key `{}` twice", labels::key_in_short(key))),
+        }
+    }
+
     /// Reads the `shared_metadata` of the PodBucket `data`; `at` is the bucket.
-    pub(super) fn read(data: &[u8], at: &Path<'_>, context: &mut Context<'_>) -> Result<Self, Refusal> {
+    pub(super) fn read_metadata(
+        data: &[u8],
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Self, Refusal> {
         let mut shared = Self::default();
         let at = at.field("shared_metadata");
         let mut labels = Vec::new();
-        for (index, element) in Elements::shared_metadata(data).flatten().enumerate() {
+        for (index, element) in Elements::shared(data).flatten().enumerate() {
             context.check_stop_at(index)?;
             let (at, problems) = (at.index(index), &mut context.problems);
             labels.clear();
@@ -102,6 +203,18 @@ impl Shared {
         }
         remember(&mut self.controllers, Arc::new(controller))
     }
+}
+
+/// A key that is there twice, at least once among the shared labels: those after the first `own` labels.
+fn twice<'a>(labels: &[(&'a str, &'a str)], own: usize) -> Option<&'a str> {
+    let (own, shared) = labels.split_at(own);
+    if own.is_empty() && shared.is_sorted_by(|a, b| a.0 < b.0) {
+        return None;
+    }
+    let mut keys = HashSet::with_capacity(shared.len());
+    let again = shared.iter().find(|(key, _)| !keys.insert(*key));
+    let again = again.or_else(|| own.iter().find(|(key, _)| keys.contains(key)));
+    again.map(|(key, _)| *key)
 }
 
 /// Reads a controller, which must have a uid.

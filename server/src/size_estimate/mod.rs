@@ -10,6 +10,7 @@
 
 mod json;
 mod shapes;
+mod shared_lengths;
 
 use bytes::{Buf as _, Bytes};
 use nodewise_planner::snapshot::Labels;
@@ -19,6 +20,8 @@ use prost::{
     encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field},
 };
 use tonic::Status;
+
+use shared_lengths::SharedLengths;
 
 use crate::{
     parse::{MOST_VALUE_BYTES, Path},
@@ -34,8 +37,9 @@ const ALLOWANCE: usize = 3 << 20;
 const MOST_BYTES: usize = 512 << 20;
 /// Bytes of the smallest message with content, such as a name of one letter. A smaller one is no object of a cluster.
 const NAMED: usize = 3;
-/// Bytes of a label while its object is read: key and value in a growing list, and the memory to sort that list.
-const LABEL_WHILE_READ: usize = 4 * size_of::<(&str, &str)>();
+/// Bytes of a label while its object is read: key and value in a growing list, the memory to sort that list or to find a key that is
+/// there twice, and its number if it is a label of the bucket, in a growing list.
+const LABEL_WHILE_READ: usize = 4 * size_of::<(&str, &str)>() + 3 * size_of::<u32>();
 
 /// The content of a field, and the bytes of memory that it takes from decoding to the response. Measured with the large inputs of
 /// the fuzz targets, and rounded up.
@@ -46,6 +50,12 @@ enum Part {
     Object { each: usize, inside: &'static Shape },
     /// A label of an object.
     Label,
+    /// A NodeBucket whose nodes may refer to labels of the bucket.
+    NodesWithSharedLabels,
+    /// A label of a bucket. It takes `each` besides its length while the bucket is read.
+    SharedLabel { each: usize },
+    /// Packed numbers of labels of the bucket. Each node has its own copy of these labels.
+    LabelNumbers,
     /// A string, which takes `each` besides its length.
     Text { each: usize },
     /// Packed numbers. Each takes at least a byte of the field.
@@ -122,6 +132,8 @@ pub fn estimate<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
         lasting: 0,
         temporary: 0,
         labels: 0,
+        shared: SharedLengths::default(),
+        object_bytes: 0,
         objects: 0,
         most: most(bytes.len()),
     };
@@ -148,6 +160,10 @@ struct Estimator {
     temporary: usize,
     /// The number of labels so far of the current object.
     labels: usize,
+    /// The labels of the current bucket.
+    shared: SharedLengths,
+    /// The encoded size of the current object.
+    object_bytes: usize,
     /// The part of the memory that objects of the cluster take.
     objects: usize,
     /// The most memory that everything else may take.
@@ -180,7 +196,10 @@ impl Estimator {
             // Only repeated fields have an index in the path.
             if matches!(
                 part,
-                Part::Message { each: 1.., .. } | Part::Object { .. } | Part::Label
+                Part::Message { each: 1.., .. }
+                    | Part::Object { .. }
+                    | Part::Label
+                    | Part::SharedLabel { .. }
             ) {
                 self.part(content, part, &at.index(*count))?;
             } else {
@@ -198,14 +217,27 @@ impl Estimator {
                 self.message(content, inside, Some(at))
             }
             Part::Object { each, inside } => {
-                self.labels = 0;
+                (self.labels, self.object_bytes) = (0, content.len());
                 if content.len() >= NAMED {
                     self.objects = self.objects.saturating_add(*each);
                 }
                 self.add(*each, at)?;
                 self.message(content, inside, Some(at))
             }
-            Part::Label => self.label(content, at),
+            Part::Label => self.label(content.len(), content.len() >= NAMED, at),
+            Part::NodesWithSharedLabels => {
+                self.shared = SharedLengths::of(content);
+                self.message(content, &shapes::NODES, Some(at))?;
+                self.shared = SharedLengths::default();
+                Ok(())
+            }
+            Part::SharedLabel { each } => {
+                if content.len() >= NAMED {
+                    self.objects = self.objects.saturating_add(*each);
+                }
+                self.add(each + content.len(), at)
+            }
+            Part::LabelNumbers => self.label_numbers(content, at),
             Part::Text { each } => self.add(each + content.len(), at),
             Part::Numbers { each } => self.add(each * content.len().max(1), at),
             Part::Workload => {
@@ -240,12 +272,21 @@ impl Estimator {
         }
     }
 
-    /// Adds a label. The labels of an object are stored as one string with offsets.
-    fn label(&mut self, content: &[u8], at: &Path<'_>) -> Result<(), Refusal> {
+    /// Adds the labels of the bucket with these numbers. They take the same memory as labels of the object's own.
+    fn label_numbers(&mut self, mut content: &[u8], at: &Path<'_>) -> Result<(), Refusal> {
+        while let Ok(number) = decode_varint(&mut content) {
+            let length = self.shared.of_number(number, self.object_bytes);
+            self.label(length, length >= NAMED, at)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a label with this many bytes. The labels of an object are stored as one string with offsets.
+    fn label(&mut self, length: usize, is_named: bool, at: &Path<'_>) -> Result<(), Refusal> {
         self.labels += 1;
         let temporary = self.raise_temporary(self.labels.saturating_mul(LABEL_WHILE_READ));
-        let lasting = Labels::BYTES_PER_LABEL + content.len();
-        if content.len() >= NAMED {
+        let lasting = Labels::BYTES_PER_LABEL + length;
+        if is_named {
             self.objects = self.objects.saturating_add(lasting + temporary);
         }
         self.add(lasting, at)
@@ -280,11 +321,15 @@ impl Estimator {
     }
 }
 
-/// The content of a field; empty for a field that is a single number. `None` if the message is broken.
+/// The content of a field. Of a field that is a single number: the encoded number, as if packed. `None` if the message is broken.
 fn content<'a>(wire_type: WireType, tag: u32, bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     if wire_type != WireType::LengthDelimited {
+        let field = *bytes;
         skip_field(wire_type, tag, bytes, DecodeContext::default()).ok()?;
-        return Some(&[]);
+        return match wire_type {
+            WireType::Varint => field.get(..field.len() - bytes.len()),
+            _ => Some(&[]),
+        };
     }
     let length = usize::try_from(decode_varint(bytes).ok()?).ok()?;
     let content = bytes.get(..length)?;

@@ -150,21 +150,30 @@ const DEPLOYMENT_REPLICA_SET: Shape = Shape(&[(1, "object", Part::ReplicaSet)]);
 
 const REVISION: Shape = Shape(&[(1, "object", Part::Revision)]);
 
-const NODE_BUCKET: Shape = Shape(&[(1, "data", one(&NODES))]);
+const NODE_BUCKET: Shape = Shape(&[
+    (1, "data", one(&NODES)),
+    (3, "data_with_shared_labels", Part::NodesWithSharedLabels),
+]);
 
-const NODES: Shape = Shape(&[(
-    1,
-    "nodes",
-    Part::Object {
-        each: 760,
-        inside: &NODE,
-    },
-)]);
+/// In `data` there are no shared labels. In `data_with_shared_labels` nodes refer to them.
+pub(super) const NODES: Shape = Shape(&[
+    (
+        1,
+        "nodes",
+        Part::Object {
+            each: 760,
+            inside: &NODE,
+        },
+    ),
+    // The number of an entry is found in a growing list.
+    (2, "shared_labels", Part::SharedLabel { each: 200 }),
+]);
 
 const NODE: Shape = Shape(&[
     (1, "name", texts(0)),
     (3, "labels", Part::Label),
     (4, "taints", objects::<v1::Taint>(50, &NOTHING)),
+    (9, "shared_labels", Part::LabelNumbers),
 ]);
 
 const POD_BUCKET: Shape = Shape(&[(1, "data", one(&PODS))]);
