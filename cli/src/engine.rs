@@ -7,6 +7,7 @@ use nodewise_client::{
     ClientConfig, Digest, FieldViolation, PlanClient, PlanService as _, ServiceError, Simulation,
     target::Target,
 };
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1;
 use nodewise_server::{ByteSize, Limits, Refusal, never};
 use tokio_util::task::AbortOnDropHandle;
@@ -57,14 +58,14 @@ impl Engine {
     }
 
     pub(crate) async fn plan(&self, workload: &WorkloadRequest<'_>) -> anyhow::Result<v1::Plan> {
-        let mut request = |knows: &dyn Fn(&Digest) -> bool| v1::PlanRequest {
-            snapshot: Some(workload.snapshot(knows)),
+        let mut request = |receiver: &Receiver<'_>| v1::PlanRequest {
+            snapshot: Some(workload.snapshot(|digest| receiver.has(digest))),
             options: Some(workload.options.clone()),
             undelivered_reports: Vec::new(),
         };
         match self {
             Self::InProcess(engine) => {
-                let answer = engine.plan(request(&|_| false), &never);
+                let answer = engine.plan(request(&Receiver::EMPTY), &never);
                 let answer = answer.map_err(|refusal| refused(workload, refusal))?;
                 let nothing = || anyhow!("an answer without a plan for {}", workload.title());
                 answer.plan.ok_or_else(nothing)
@@ -82,14 +83,14 @@ impl Engine {
         workload: &WorkloadRequest<'_>,
         node: Option<&str>,
     ) -> anyhow::Result<v1::ExplainResponse> {
-        let mut request = |knows: &dyn Fn(&Digest) -> bool| v1::ExplainRequest {
-            snapshot: Some(workload.snapshot(knows)),
+        let mut request = |receiver: &Receiver<'_>| v1::ExplainRequest {
+            snapshot: Some(workload.snapshot(|digest| receiver.has(digest))),
             options: Some(workload.options.clone()),
             node_name: node.unwrap_or_default().to_owned(),
         };
         match self {
             Self::InProcess(engine) => engine
-                .explain(request(&|_| false), &never)
+                .explain(request(&Receiver::EMPTY), &never)
                 .map_err(|refusal| refused(workload, refusal)),
             Self::Remote(remote) => {
                 let answer = remote.client.explain(workload.uid(), &mut request).await;
@@ -166,8 +167,8 @@ impl Remote {
         workload: &WorkloadRequest<'_>,
         (assumptions, bounds): (v1::SimulationAssumptions, v1::SimulationBounds),
     ) -> anyhow::Result<Simulation> {
-        let mut request = |knows: &dyn Fn(&Digest) -> bool| v1::SimulateRequest {
-            snapshot: Some(workload.snapshot(knows)),
+        let mut request = |receiver: &Receiver<'_>| v1::SimulateRequest {
+            snapshot: Some(workload.snapshot(|digest| receiver.has(digest))),
             options: Some(workload.options.clone()),
             assumptions: Some(assumptions),
             bounds: Some(bounds),

@@ -61,6 +61,7 @@ impl NodeBuckets {
     pub(crate) fn of(cluster: &Cluster) -> Self {
         let bucket = |nodes: &Vec<&Projected<v1::Node>>| v1::NodeBucket {
             nodes: nodes.iter().map(|node| node.object.clone()).collect(),
+            ..v1::NodeBucket::default()
         };
         let buckets = node_buckets(&cluster.nodes);
         Self(buckets.iter().map(|nodes| inline(&bucket(nodes))).collect())
@@ -301,6 +302,7 @@ fn inline(bucket: &impl Message) -> v1::Bucket {
     v1::Bucket {
         digest: sha2::Sha256::digest(&data).to_vec().into(),
         data: Some(data.into()),
+        ..v1::Bucket::default()
     }
 }
 

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use nodewise_client::{Answer, Digest, PlanService, ServiceError};
+use nodewise_client::{Answer, PlanService, ServiceError};
 use nodewise_projection::{Key, Pod, Revision, Workload};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1;
 use nodewise_runtime::{
     Resource,
@@ -401,7 +402,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         // The inputs of each request. With hedging, the plan may answer an earlier request than the last one.
         let mut inputs = Vec::with_capacity(1);
         self.read_live(workload, &live.revisions).await?;
-        let mut build = |known: &dyn Fn(&Digest) -> bool| {
+        let mut build = |receiver: &Receiver<'_>| {
             let mut state = self.state.lock();
             let state = &mut *state;
             // A retry uses the current caches, unless the workload was replaced or is not selected any more. Then it
@@ -416,7 +417,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 state.store.last_change(),
             );
             let mut snapshot =
-                snapshot::take::<K>(&mut state.store, &current, sent.clone(), live, now, known);
+                snapshot::take::<K>(&mut state.store, &current, sent.clone(), live, now, receiver);
             let policies = snapshot::policies::<K>(&state.store, &current);
             let measured = analysis::add(&mut snapshot, &current, &policies, &self.apply.measurements);
             inputs.push(Inputs {

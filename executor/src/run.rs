@@ -107,6 +107,7 @@ pub async fn run(
         hedge_after: config.hedge_after,
         tls: config.tls.clone(),
         plaintext: config.plaintext,
+        shared_labels: true,
         ..ClientConfig::default()
     };
     let (servers, cluster) = (config.servers.clone(), Some(client.clone()));

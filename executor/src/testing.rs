@@ -7,6 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nodewise_client::{Answer, BuildRequest, Method, PlanService, ServiceError};
 use nodewise_projection::{OwnershipSelector, Workload};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::workload::HASH_LABEL;
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::{
@@ -92,7 +93,7 @@ impl ScriptedService {
 
 impl PlanService for ScriptedService {
     async fn plan(&self, _: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
-        let request = build(&|_| false);
+        let request = build(&Receiver::EMPTY);
         lock(&self.requests).push(request);
         let hook = lock(&self.meanwhile).take();
         if let Some(mut hook) = hook {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use nodewise_projection::{self, Key, KeySet, LabelKeysRead, Node, Pod, Workload};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1;
 use nodewise_proto::workload::{DAEMON_SET, REPLICA_SET};
 use nodewise_runtime::{
@@ -182,9 +183,9 @@ fn bucket_bytes() {
             })));
         }
         let rendered = if vector["nodes"].is_array() {
-            store.node_buckets(&workload, &|_| false)
+            store.node_buckets(&workload, &Receiver::EMPTY)
         } else {
-            store.pod_buckets(&workload, &|_| false)
+            store.pod_buckets(&workload, &Receiver::EMPTY)
         };
         let bucket = &rendered.buckets[0];
         vector["data"] = written(bucket)["data"].clone();

@@ -5,6 +5,7 @@ use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
 use nodewise_executor::metrics::Metrics;
 use nodewise_executor::state::State;
 use nodewise_projection::{Node, Pod, Workload};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
@@ -117,7 +118,7 @@ fn take_snapshots(store: &mut Store) {
             state,
             &LiveObjects::default(),
             now,
-            &|_| false,
+            &Receiver::EMPTY,
         );
     }
 }

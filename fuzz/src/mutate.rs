@@ -5,7 +5,7 @@ mod draw;
 use std::mem;
 
 use bytes::Bytes;
-use nodewise_proto::{Duration, bucket, pods, v1};
+use nodewise_proto::{Duration, bucket, nodes, pods, v1};
 use prost::Message as _;
 use rand::{Rng, RngExt as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use serde_json::{Value, json};
@@ -51,10 +51,13 @@ impl Parts {
         };
         let data = |buckets: &mut Vec<v1::Bucket>| {
             let buckets = mem::take(buckets).into_iter();
-            buckets.map(|bucket| bucket.data.unwrap_or_default())
+            buckets.map(|bucket| {
+                let data = bucket.data.or(bucket.data_with_shared_labels);
+                data.unwrap_or_default()
+            })
         };
         let nodes: Vec<_> = data(&mut snapshot.node_buckets)
-            .map(|data| Some(v1::NodeBucket::decode(data).ok()?.nodes))
+            .map(|data| nodes::whole(v1::NodeBucket::decode(data).ok()?))
             .collect::<Option<_>>()?;
         let pods: Vec<_> = data(&mut snapshot.pod_buckets)
             .map(|data| pods::whole(v1::PodBucket::decode(data).ok()?))
@@ -76,10 +79,10 @@ impl Parts {
     fn join(mut self, random: &mut impl Rng) -> Vec<u8> {
         let count = random.random_range(1..=BUCKETS);
         let (mut nodes, mut pods) = (Vec::new(), Vec::new());
-        nodes.resize_with(count as usize, v1::NodeBucket::default);
+        nodes.resize_with(count as usize, Vec::new);
         pods.resize_with(count as usize, Vec::new);
         for node in self.nodes {
-            nodes[bucket::of(&node.name, count) as usize].nodes.push(node);
+            nodes[bucket::of(&node.name, count) as usize].push(node);
         }
         for pod in self.pods {
             let bucket = bucket::of(pods::target_node(&pod), count);
@@ -97,14 +100,25 @@ impl Parts {
         };
         let inline = |data: Vec<u8>| v1::Bucket {
             data: Some(data.into()),
-            digest: Bytes::new(),
+            ..Default::default()
+        };
+        let shares_labels = random.random();
+        let node_bucket = |nodes| {
+            if shares_labels {
+                return v1::Bucket {
+                    data_with_shared_labels: Some(nodes::sharing(nodes).encode_to_vec().into()),
+                    ..Default::default()
+                };
+            }
+            let bucket = v1::NodeBucket {
+                nodes,
+                ..Default::default()
+            };
+            inline(bucket.encode_to_vec())
         };
         let snapshot = self.request.snapshot.get_or_insert_default();
         snapshot.bucket_count = count;
-        snapshot.node_buckets = nodes
-            .iter()
-            .map(|bucket| inline(bucket.encode_to_vec()))
-            .collect();
+        snapshot.node_buckets = nodes.into_iter().map(node_bucket).collect();
         snapshot.pod_buckets = pods
             .into_iter()
             .map(|pods| inline(pod_bucket(pods).encode_to_vec()))

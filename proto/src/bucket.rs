@@ -1,7 +1,63 @@
-//! The bucket that a node or pod belongs to, and the digest of a bucket.
+//! The bucket that a node or pod belongs to, the digest of a bucket, and what is known about a replica that gets buckets.
 
 /// SHA-256 of the bytes of a bucket.
 pub type Digest = [u8; 32];
+
+/// The replica that a request is built for.
+#[derive(Clone, Copy)]
+pub struct Receiver<'a> {
+    has: &'a dyn Fn(&Digest) -> bool,
+    reads_shared_labels: bool,
+}
+
+impl Receiver<'static> {
+    /// A replica that has no bucket.
+    pub const EMPTY: Self = Self {
+        has: &|_| false,
+        reads_shared_labels: false,
+    };
+}
+
+impl<'a> Receiver<'a> {
+    /// A replica that has the buckets with these digests.
+    #[must_use]
+    pub fn new(has: &'a dyn Fn(&Digest) -> bool) -> Self {
+        Self {
+            has,
+            reads_shared_labels: false,
+        }
+    }
+
+    /// Sets whether the replica reads `Bucket.data_with_shared_labels`.
+    #[must_use]
+    pub fn reading_shared_labels(self, reads_shared_labels: bool) -> Self {
+        Self {
+            reads_shared_labels,
+            ..self
+        }
+    }
+
+    /// Whether the replica is expected to have this bucket, so that its digest is enough.
+    #[must_use]
+    pub fn has(&self, digest: &Digest) -> bool {
+        (self.has)(digest)
+    }
+
+    /// Whether the replica reads `Bucket.data_with_shared_labels`.
+    #[must_use]
+    pub fn reads_shared_labels(&self) -> bool {
+        self.reads_shared_labels
+    }
+}
+
+impl std::fmt::Debug for Receiver<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut fields = f.debug_struct("Receiver");
+        fields
+            .field("reads_shared_labels", &self.reads_shared_labels)
+            .finish_non_exhaustive()
+    }
+}
 
 const OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const PRIME: u64 = 0x0000_0100_0000_01b3;

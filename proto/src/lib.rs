@@ -2,7 +2,7 @@
 //!
 //! The contract itself is `proto/nodewise/v1/*.proto`. Everything under `generated/` is generated from it, and
 //! `tests/generated.rs` checks that it is up to date. In addition this crate has the functions and constants on which the
-//! service and its clients must agree: the bucket of a node, the shared metadata of pods, names and times of workloads, and
+//! service and its clients must agree: the bucket of a node, the shared labels of nodes and metadata of pods, names and times of workloads, and
 //! an iterator over the actions of a plan.
 
 #![allow(
@@ -27,6 +27,7 @@ pub use descriptor::FILE_DESCRIPTOR_SET;
 pub use pbjson_types::{Duration, Timestamp};
 
 pub mod bucket;
+pub mod nodes;
 mod options;
 mod plan;
 pub mod pods;

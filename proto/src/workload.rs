@@ -17,6 +17,9 @@ pub const KINDS: [&str; 3] = [DAEMON_SET, REPLICA_SET, DEPLOYMENT];
 /// `GetCapabilitiesResponse.features` of a service that heeds `DaemonSet.rollout_policies`.
 pub const ROLLOUT_POLICIES_FEATURE: &str = "RolloutPolicies";
 
+/// `GetCapabilitiesResponse.features` of a service that reads `Bucket.data_with_shared_labels`.
+pub const SHARED_LABELS_FEATURE: &str = "SharedLabels";
+
 /// The kind of the workload of a snapshot; `None` if it has none.
 #[must_use]
 pub fn kind_of(snapshot: &crate::v1::Snapshot) -> Option<&'static str> {

@@ -3,7 +3,7 @@
 use nodewise_planner::snapshot::Deviation;
 use nodewise_proto::{
     v1,
-    workload::{KINDS, ROLLOUT_POLICIES_FEATURE},
+    workload::{KINDS, ROLLOUT_POLICIES_FEATURE, SHARED_LABELS_FEATURE},
 };
 
 use crate::{config::Config, methods, parse::options};
@@ -28,7 +28,9 @@ pub(crate) fn of(config: &Config) -> v1::GetCapabilitiesResponse {
         workload_kinds: KINDS.map(str::to_owned).into(),
         deviations: Deviation::ALL.into_iter().map(deviation).collect(),
         methods: methods::names().map(str::to_owned).collect(),
-        features: vec![ROLLOUT_POLICIES_FEATURE.to_owned()],
+        features: [ROLLOUT_POLICIES_FEATURE, SHARED_LABELS_FEATURE]
+            .map(str::to_owned)
+            .into(),
     }
 }
 

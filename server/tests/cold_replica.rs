@@ -9,6 +9,7 @@ use std::time::Duration;
 use nodewise_client::{ClientConfig, Digest, Observer, PlanClient, PlanService as _, ServiceError};
 use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
 use nodewise_projection::{Node, Workload};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
@@ -122,7 +123,7 @@ fn cluster(named: &[&str]) -> (Store, Workload) {
     (store, first)
 }
 
-fn request(store: &mut Store, workload: &Workload, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
+fn request(store: &mut Store, workload: &Workload, receiver: &Receiver<'_>) -> v1::PlanRequest {
     let now = Timestamp {
         seconds: 1_790_000_000,
         nanos: 0,
@@ -135,7 +136,7 @@ fn request(store: &mut Store, workload: &Workload, known: &dyn Fn(&Digest) -> bo
             state,
             &LiveObjects::default(),
             now,
-            known,
+            receiver,
         )),
         ..Default::default()
     }
@@ -159,7 +160,7 @@ impl Observer for Sent {
 /// plan.
 async fn ask(named: &[&str], flags: &[&str]) -> (usize, usize, Result<v1::Plan, ServiceError>) {
     let (mut store, workload) = cluster(named);
-    let whole = request(&mut store, &workload, &|_| false).encoded_len();
+    let whole = request(&mut store, &workload, &Receiver::EMPTY).encoded_len();
     let mut server = Process::start(
         // A busy machine may take long to send a message of 32 MiB.
         &[&["--listen", "127.0.0.1:0", "--transfer-timeout", "5m"], flags].concat(),
@@ -173,7 +174,9 @@ async fn ask(named: &[&str], flags: &[&str]) -> (usize, usize, Result<v1::Plan, 
     let sent = Arc::new(Sent::default());
     let client = PlanClient::new(&[server.url()], config, Arc::clone(&sent) as _).expect("a good URL");
     let answer = client
-        .plan(&workload.uid, &mut |known| request(&mut store, &workload, known))
+        .plan(&workload.uid, &mut |receiver| {
+            request(&mut store, &workload, receiver)
+        })
         .await;
     let calls = sent.0.lock().expect("no panic").clone();
     println!(

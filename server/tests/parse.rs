@@ -24,7 +24,11 @@ fn changed(change: impl FnOnce(&mut v1::Snapshot)) -> v1::PlanRequest {
 }
 
 fn with_nodes(nodes: Vec<v1::Node>) -> v1::PlanRequest {
-    changed(|snapshot| snapshot.node_buckets[0].data = Some(v1::NodeBucket { nodes }.encode_to_vec().into()))
+    let bucket = v1::NodeBucket {
+        nodes,
+        ..Default::default()
+    };
+    changed(|snapshot| snapshot.node_buckets[0].data = Some(bucket.encode_to_vec().into()))
 }
 
 /// A bucket of pods without shared metadata.

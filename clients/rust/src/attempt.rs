@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nodewise_proto::v1;
-use nodewise_proto::workload::kind_of;
+use nodewise_proto::workload::{SHARED_LABELS_FEATURE, kind_of};
 use nodewise_telemetry::grpc::ClientCall;
 use prost::Message as _;
 use tokio::sync::MutexGuard;
@@ -22,8 +22,9 @@ use super::pieces::Pieces;
 use super::replica::Replica;
 use super::replicas::Replicas;
 use super::schedule::Attempt;
+use super::sharing::Sharing;
 use crate::observer::{Evicted, Fate, Hedge, Method, Observer};
-use crate::service::{BuildRequest, Digest};
+use crate::service::{BuildRequest, Digest, Receiver};
 use crate::snapshot_request::SnapshotRequest;
 
 /// The number of times that a replica may answer "missing buckets" in one attempt. After that the request has all buckets inline.
@@ -38,16 +39,15 @@ impl<'a, 'b, Q> RequestBuilder<'a, 'b, Q> {
     }
 
     /// Builds a request for this replica and returns its number. With `everything` all buckets are inline; otherwise only those
-    /// that the replica is not expected to have.
-    fn build(&self, replica: &Replica, everything: bool) -> (usize, Q) {
+    /// that the replica is not expected to have. With `shared_labels` nodes may share labels.
+    fn build(&self, replica: &Replica, everything: bool, shared_labels: bool) -> (usize, Q) {
         let mut builder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = builder.0;
         builder.0 += 1;
+        let has = |digest: &Digest| !everything && replica.knows(digest);
+        let receiver = Receiver::new(&has).reading_shared_labels(shared_labels);
         let span = tracing::debug_span!("snapshot");
-        (
-            number,
-            span.in_scope(|| builder.1(&|digest| !everything && replica.knows(digest))),
-        )
+        (number, span.in_scope(|| builder.1(&receiver)))
     }
 }
 
@@ -60,6 +60,8 @@ pub(super) struct Caller<'a, 'b, 'c, Q> {
     pub(super) builder: &'a RequestBuilder<'b, 'c, Q>,
     /// The largest request in bytes that is sent as one message.
     pub(super) piece_bytes: usize,
+    /// Whether requests may have shared labels, if the replica reads them.
+    pub(super) shared_labels: bool,
 }
 
 /// A response, and the number of the request that it answers.
@@ -181,11 +183,23 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         if needs.is_nothing() {
             return Ok(());
         }
-        let known = match replica.capabilities() {
-            Some(known) => known,
-            None => self.ask_capabilities(replica, until).await?,
-        };
-        needs.check(&known, replica.url())
+        needs.check(&*self.capabilities(replica, until).await?, replica.url())
+    }
+
+    /// Whether the request for this replica may have shared labels.
+    async fn may_share_labels(&self, replica: &Replica, until: Instant) -> Result<bool, Failed> {
+        Ok(self.shared_labels
+            && self
+                .capabilities(replica, until)
+                .await?
+                .has(SHARED_LABELS_FEATURE))
+    }
+
+    async fn capabilities(&self, replica: &Replica, until: Instant) -> Result<Arc<Capabilities>, Failed> {
+        match replica.capabilities() {
+            Some(known) => Ok(known),
+            None => self.ask_capabilities(replica, until).await,
+        }
     }
 
     async fn ask_capabilities(&self, replica: &Replica, until: Instant) -> Result<Arc<Capabilities>, Failed> {
@@ -214,9 +228,10 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         let mut corrections = 0;
         let mut pieces = Pieces::new(self.piece_bytes);
         let mut lock = None;
+        let mut shared_labels = self.may_share_labels(replica, until).await?;
         loop {
             let everything = corrections == CORRECTIONS;
-            let (number, mut request) = self.builder.build(replica, everything);
+            let (number, mut request) = self.builder.build(replica, everything, shared_labels);
             self.check_capabilities(replica, request.snapshot(), until)
                 .await?;
             let piece = if everything {
@@ -232,6 +247,7 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
                 }
             }
             let (size, digests) = (request.encoded_len(), digests(request.snapshot()));
+            let sharing = Sharing::of(request.snapshot());
             let kind = request.snapshot().and_then(kind_of).unwrap_or_default();
             let started = Instant::now();
             let status = match call(replica, request, size, until).await {
@@ -248,9 +264,18 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
                 Err(status) => status,
             };
             Q::failed(self.observer, kind, started.elapsed(), status.code());
+            let missing = missing(&status);
+            let lacks_buckets = status.code() == Code::FailedPrecondition;
+            if shared_labels && lacks_buckets && sharing.is_unread(missing.as_ref()) {
+                // An earlier version answers behind the same address.
+                self.observer.call(Q::METHOD, Fate::LacksBuckets);
+                replica.forget_capabilities();
+                shared_labels = false;
+                continue;
+            }
             // The replica may evict further buckets while we send, and a concurrent call for another workload may mark buckets as
             // known that this replica lacks. So the last request has everything inline.
-            if status.code() != Code::FailedPrecondition || everything {
+            if !lacks_buckets || everything {
                 let of = (self.replicas, self.observer);
                 let failed = note_failure(of, self.uid, replica, Q::METHOD, &status);
                 return Err(if everything {
@@ -260,7 +285,7 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
                 });
             }
             self.observer.call(Q::METHOD, Fate::LacksBuckets);
-            let Some(missing) = missing(&status) else {
+            let Some(missing) = missing else {
                 corrections = CORRECTIONS;
                 continue;
             };

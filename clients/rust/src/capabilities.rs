@@ -11,6 +11,13 @@ pub(super) struct Capabilities {
     pub(super) features: Vec<String>,
 }
 
+impl Capabilities {
+    /// Whether it has this feature.
+    pub(super) fn has(&self, feature: &str) -> bool {
+        self.features.iter().any(|known| known == feature)
+    }
+}
+
 impl From<v1::GetCapabilitiesResponse> for Capabilities {
     fn from(response: v1::GetCapabilitiesResponse) -> Self {
         Self {

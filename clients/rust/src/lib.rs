@@ -9,7 +9,7 @@
 //! ```no_run
 //! use std::sync::Arc;
 //!
-//! use nodewise_client::{ClientConfig, Digest, PlanClient, PlanService as _};
+//! use nodewise_client::{ClientConfig, Digest, PlanClient, PlanService as _, Receiver};
 //! use nodewise_proto::v1;
 //!
 //! # async fn example(uid: &str, snapshot: v1::Snapshot) -> Result<(), Box<dyn std::error::Error>> {
@@ -21,10 +21,10 @@
 //! tokio::spawn(async move { background.tend().await });
 //!
 //! // Builds the request for one replica. A bucket that the replica is expected to have goes by its digest alone.
-//! let mut build = |has: &dyn Fn(&Digest) -> bool| {
+//! let mut build = |receiver: &Receiver<'_>| {
 //!     let mut snapshot = snapshot.clone();
 //!     for bucket in snapshot.node_buckets.iter_mut().chain(&mut snapshot.pod_buckets) {
-//!         if Digest::try_from(&*bucket.digest).is_ok_and(|digest| has(&digest)) {
+//!         if Digest::try_from(&*bucket.digest).is_ok_and(|digest| receiver.has(&digest)) {
 //!             bucket.data = None;
 //!         }
 //!     }
@@ -61,6 +61,7 @@ mod replica;
 mod replicas;
 mod schedule;
 mod service;
+mod sharing;
 mod simulation;
 mod snapshot_request;
 pub mod target;
@@ -68,7 +69,7 @@ mod tls;
 
 pub use dial::connect;
 pub use observer::{Evicted, Fate, Hedge, Method, Observer, ReplicaCounts};
-pub use service::{Answer, BuildRequest, Digest, PlanService, Refusal, ServiceError};
+pub use service::{Answer, BuildRequest, Digest, PlanService, Receiver, Refusal, ServiceError};
 pub use simulation::Simulation;
 pub use tls::ClientTls;
 pub use tonic_types::FieldViolation;
@@ -95,6 +96,9 @@ pub struct ClientConfig {
     /// The largest request, in bytes, that is sent as one message. The buckets of a larger request are sent in several calls ([the
     /// protocol](https://github.com/nodewise/nodewise/blob/main/docs/protocol.md#buckets)).
     pub max_piece_bytes: usize,
+    /// Whether requests for a replica that reads shared labels have them ([`Receiver::reads_shared_labels`]). Each replica is asked for
+    /// its capabilities before the first plan then, and again after each probe. If false, no request may have them.
+    pub shared_labels: bool,
     /// The number of attempts before a call fails, or the number of replicas if that is larger.
     pub min_attempts: usize,
     /// The pause after every replica was asked once. It doubles with each further round, with jitter.
@@ -116,6 +120,7 @@ impl Default for ClientConfig {
             hedge_after: None,
             max_message_bytes: 64 << 20,
             max_piece_bytes: 32 << 20,
+            shared_labels: false,
             min_attempts: 3,
             base_pause: Duration::from_millis(100),
             max_pause: Duration::from_secs(2),
@@ -387,6 +392,7 @@ impl PlanClient {
             observer: &*self.observer,
             builder: &builder,
             piece_bytes: self.config.max_piece_bytes,
+            shared_labels: self.config.shared_labels && Q::METHOD == Method::Plan,
         };
         let (mut schedule, mut failures) = (
             AttemptSchedule::new(&self.config),

@@ -51,8 +51,7 @@ impl Needs {
                 retry_after: None,
             });
         }
-        let has = |feature: &str| known.features.iter().any(|known| known == feature);
-        if self.policies && !has(ROLLOUT_POLICIES_FEATURE) {
+        if self.policies && !known.has(ROLLOUT_POLICIES_FEATURE) {
             let what = format!(
                 "its version does not know {ROLLOUT_POLICIES_FEATURE}, and the workload has a RolloutPolicy; upgrade it"
             );

@@ -35,8 +35,12 @@ impl Pieces {
             .chain(&mut snapshot.pod_buckets)
             .filter_map(|bucket| {
                 let digest = Digest::try_from(&*bucket.digest).ok()?;
-                let length = bucket.data.as_ref()?.len();
-                Some((digest, length, &mut bucket.data))
+                let data = match &mut bucket.data {
+                    None => &mut bucket.data_with_shared_labels,
+                    data => data,
+                };
+                let length = data.as_ref()?.len();
+                Some((digest, length, data))
             })
             .collect();
         let other_bytes = size - inline.iter().map(|(_, length, _)| length).sum::<usize>();

@@ -267,6 +267,11 @@ impl Replica {
         self.lock().capabilities = Some(capabilities);
     }
 
+    /// Forgets what the replica knows: another version answers, too.
+    pub(super) fn forget_capabilities(&self) {
+        self.lock().capabilities = None;
+    }
+
     pub(super) fn knows(&self, digest: &Digest) -> bool {
         self.lock().known.contains(digest)
     }

@@ -6,11 +6,11 @@ use nodewise_proto::v1;
 use tonic::Status;
 use tonic_types::{ErrorDetails, FieldViolation, StatusExt as _};
 
-pub use nodewise_proto::bucket::Digest;
+pub use nodewise_proto::bucket::{Digest, Receiver};
 
-/// Builds the request for one replica. The argument is a function that returns whether that replica is expected to have the bucket
-/// with a given digest; such a bucket should be sent without data.
-pub type BuildRequest<'a, Q = v1::PlanRequest> = dyn FnMut(&dyn Fn(&Digest) -> bool) -> Q + Send + 'a;
+/// Builds the request for one replica. The argument says which buckets that replica is expected to have; such a bucket should be sent
+/// without data. It also says whether nodes may share labels.
+pub type BuildRequest<'a, Q = v1::PlanRequest> = dyn FnMut(&Receiver<'_>) -> Q + Send + 'a;
 
 /// A call without an answer. The executor must not write to the cluster then.
 #[derive(Debug, thiserror::Error)]

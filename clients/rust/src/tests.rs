@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use bytes::Bytes;
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1::reconcile_service_server::SERVICE_NAME;
 use nodewise_proto::v1::reconcile_service_server::{ReconcileService, ReconcileServiceServer};
 use nodewise_proto::workload::ROLLOUT_POLICIES_FEATURE;
@@ -30,6 +31,7 @@ mod lookup;
 mod pieces;
 mod plaintext;
 mod replica_state;
+mod shared_labels;
 
 type Scripted = Box<dyn Fn() -> Result<v1::Plan, Status> + Send>;
 
@@ -50,6 +52,8 @@ struct Script {
     kinds: Vec<String>,
     /// Features that it has.
     features: Vec<String>,
+    /// Planning ends with an earlier version, which does not know shared labels, although the features have them.
+    is_earlier: bool,
     requests: Vec<v1::PlanRequest>,
     timeouts: Vec<String>,
     reports: usize,
@@ -69,6 +73,25 @@ impl Server {
 
     fn asked(&self) -> usize {
         self.script().requests.len()
+    }
+
+    /// As an earlier version, which has cached nothing: a bucket without data is missing.
+    fn look_for_buckets(&self) -> Result<(), Status> {
+        let script = self.script();
+        let request = script.requests.last().expect("it was just received");
+        let Some(snapshot) = request.snapshot.as_ref().filter(|_| script.is_earlier) else {
+            return Ok(());
+        };
+        let missing = (0..).zip(&snapshot.node_buckets);
+        let missing: Vec<u32> = missing
+            .filter(|(_, bucket)| bucket.data.is_none())
+            .map(|(index, _)| index)
+            .collect();
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(lacking(&missing, &[]))
+        }
     }
 
     /// For each node bucket and pod bucket of the request, whether it was inline.
@@ -119,6 +142,7 @@ impl ReconcileService for Server {
             script.requests.push(request.into_inner());
         }
         self.take_time().await;
+        self.look_for_buckets()?;
         let answer = self.script().answers.pop_front();
         let plan = answer.map_or_else(|| Ok(v1::Plan::default()), |answer| answer())?;
         Ok(Response::new(v1::PlanResponse { plan: Some(plan) }))
@@ -422,20 +446,21 @@ fn counts(client: &Watched, what: &str) -> usize {
     those.map(|(_, count)| count).sum()
 }
 
-fn bucket(content: &'static str, known: &dyn Fn(&Digest) -> bool) -> v1::Bucket {
+fn bucket(content: &'static str, receiver: &Receiver<'_>) -> v1::Bucket {
     let digest: Digest = Sha256::digest(content).into();
     v1::Bucket {
-        data: (!known(&digest)).then(|| Bytes::from_static(content.as_bytes())),
+        data: (!receiver.has(&digest)).then(|| Bytes::from_static(content.as_bytes())),
         digest: Bytes::copy_from_slice(&digest),
+        ..v1::Bucket::default()
     }
 }
 
 /// A request with two node and two pod buckets.
-fn request(known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
+fn request(receiver: &Receiver<'_>) -> v1::PlanRequest {
     v1::PlanRequest {
         snapshot: Some(v1::Snapshot {
-            node_buckets: vec![bucket("n0", known), bucket("n1", known)],
-            pod_buckets: vec![bucket("p0", known), bucket("p1", known)],
+            node_buckets: vec![bucket("n0", receiver), bucket("n1", receiver)],
+            pod_buckets: vec![bucket("p0", receiver), bucket("p1", receiver)],
             ..Default::default()
         }),
         ..Default::default()
@@ -509,9 +534,9 @@ async fn the_last_request_has_everything_inline_whatever_other_calls_learn() {
     for _ in 0..3 {
         server.then(|| Err(lacking(&[0, 1], &[0, 1])));
     }
-    let mut build = |known: &dyn Fn(&Digest) -> bool| {
+    let mut build = |receiver: &Receiver<'_>| {
         replica.learn(["n0", "n1", "p0", "p1"].map(|content| Sha256::digest(content).into()));
-        request(known)
+        request(receiver)
     };
     client.plan("uid", &mut build).await.expect("a plan");
     assert_eq!(server.asked(), 4);
@@ -644,7 +669,7 @@ async fn only_a_replica_that_plans_for_the_kind_is_asked() {
     let (old, new) = (serve().await, serve().await);
     new.script().kinds.push("Deployment".to_owned());
     let ask = async |client: &PlanClient| {
-        let mut build = |_: &dyn Fn(&Digest) -> bool| v1::PlanRequest {
+        let mut build = |_: &Receiver<'_>| v1::PlanRequest {
             snapshot: Some(v1::Snapshot {
                 workload: Some(v1::Workload {
                     kind: Some(v1::workload::Kind::Deployment(v1::Deployment::default())),
@@ -689,7 +714,7 @@ async fn only_a_replica_that_knows_policies_is_asked_about_a_workload_that_has_o
         ..Default::default()
     };
     let ask = async |client: &PlanClient, policies| {
-        let mut build = |_: &dyn Fn(&Digest) -> bool| request(policies);
+        let mut build = |_: &Receiver<'_>| request(policies);
         client.plan("uid", &mut build).await
     };
     let both = client_of(&[&old, &new], quick());

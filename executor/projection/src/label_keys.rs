@@ -150,11 +150,9 @@ impl KeySet {
     }
 
     /// Returns those of a node's labels, ordered by key, that are sent.
-    pub fn sent<'a>(
-        &self,
-        labels: impl Iterator<Item = &'a v1::Label>,
-    ) -> impl Iterator<Item = &'a v1::Label> {
+    pub fn sent<'a>(&self, labels: &'a [Arc<v1::Label>]) -> impl Iterator<Item = &'a Arc<v1::Label>> {
         labels
+            .iter()
             .filter(|label| self.labels.contains(label.key.as_str()))
             .take(MAX_LABELS)
     }

@@ -96,6 +96,7 @@ impl NodeObject {
             ready: ready.into(),
             ready_transition_time: ready_transition_time.map(Into::into),
             maintenance_in_progress: maintenance,
+            shared_labels: Vec::new(),
         })
     }
 }

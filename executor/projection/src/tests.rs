@@ -216,6 +216,7 @@ fn all_fields_of_a_node_are_projected() {
         ready: v1::ConditionStatus::Unknown.into(),
         ready_transition_time: at("2026-01-02T00:00:00Z"),
         maintenance_in_progress: true,
+        shared_labels: vec![],
     };
     assert_eq!(node(&object).expect("a node"), expected);
 }

@@ -4,7 +4,7 @@ use std::{cmp::Reverse, collections::HashSet, sync::Arc};
 
 use crate::{Resource, actuator::ObjectKey};
 use nodewise_projection::{ProjectError, Revision, RolloutPolicy, Workload, buckets::RenderedBuckets};
-use nodewise_proto::bucket::Digest;
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::{Timestamp, v1};
 
 use crate::kind::{Kind, needed};
@@ -58,15 +58,14 @@ fn replace<T>(known: &mut Vec<T>, objects: Vec<T>, name: impl Fn(&T) -> &str) {
     known.extend(objects);
 }
 
-/// Takes the snapshot of a workload. `known` says of which buckets the receiver already has the content: these are sent
-/// by digest only.
+/// Takes the snapshot of a workload. The buckets that the receiver has are sent by digest only.
 pub fn take<K: Kind>(
     store: &mut Store,
     workload: &Workload,
     state: v1::ReconcileState,
     live: &LiveObjects,
     now: Timestamp,
-    known: &dyn Fn(&Digest) -> bool,
+    receiver: &Receiver<'_>,
 ) -> v1::Snapshot {
     let reads = |resource| K::READS.contains(&resource);
     let revisions = if reads(Resource::REVISIONS) {
@@ -75,12 +74,12 @@ pub fn take<K: Kind>(
         Vec::new()
     };
     let nodes = if reads(Resource::NODES) {
-        store.node_buckets(workload, known)
+        store.node_buckets(workload, receiver)
     } else {
         RenderedBuckets::default()
     };
     let pods = if K::PODS.is_some() {
-        store.pod_buckets(workload, known)
+        store.pod_buckets(workload, receiver)
     } else {
         RenderedBuckets::default()
     };
@@ -424,7 +423,7 @@ mod tests {
                 ..LiveObjects::default()
             },
             now,
-            &|_| false,
+            &Receiver::EMPTY,
         )
     }
 

@@ -153,7 +153,7 @@ impl Store {
             }),
             workloads: Workloads::default(),
             policies: Policies::default(),
-            nodes: Buckets::new(bucket_count),
+            nodes: Buckets::of_nodes(bucket_count),
             namespaces: HashMap::new(),
             sealed_workloads: HashMap::new(),
             parts: Parts::default(),

@@ -2,6 +2,7 @@
 
 use nodewise_projection::Key;
 use nodewise_proto::Timestamp;
+use nodewise_proto::bucket::Receiver;
 use nodewise_runtime::Delta;
 use nodewise_runtime::effects::{Observation, Wake};
 use nodewise_runtime::event::ClusterEvent;
@@ -267,7 +268,7 @@ fn snapshot_of(store: &mut Store, name: &str, live: Vec<Workload>) -> v1::Snapsh
         v1::ReconcileState::default(),
         &live,
         now,
-        &|_| false,
+        &Receiver::EMPTY,
     )
 }
 

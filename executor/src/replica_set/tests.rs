@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use nodewise_projection::Key;
 use nodewise_proto::Timestamp;
+use nodewise_proto::bucket::Receiver;
 use nodewise_runtime::effects::{Observation, Wake};
 use nodewise_runtime::event::ClusterEvent;
 use nodewise_runtime::snapshot::{self, LiveObjects};
@@ -304,7 +305,7 @@ fn snapshot_of(store: &mut Store, name: &str) -> v1::Snapshot {
         v1::ReconcileState::default(),
         &live,
         now,
-        &|_| false,
+        &Receiver::EMPTY,
     )
 }
 

@@ -38,6 +38,17 @@ pub(super) fn holding_in(cluster: &Cluster, nodes: Option<Vec<u8>>, pods: Option
     request.encode_to_vec()
 }
 
+/// A valid request with these bytes of nodes that share labels.
+pub(super) fn holding_shared(nodes: Vec<u8>) -> Vec<u8> {
+    let mut request = Cluster::empty(0).request(1, Form::Inline);
+    let snapshot = request.snapshot.as_mut().expect("a snapshot");
+    snapshot.node_buckets = vec![v1::Bucket {
+        data_with_shared_labels: Some(nodes.into()),
+        ..Default::default()
+    }];
+    request.encode_to_vec()
+}
+
 pub(super) fn tiny_node(name: String) -> v1::Node {
     v1::Node {
         name,
@@ -188,6 +199,13 @@ pub(super) const REQUESTS: &[(&str, Make)] = &[
         holding(Some(items(bytes, |name| tainted(100, name))), None)
     }),
     ("nameless-taints", |bytes| node_of(4, bytes)),
+    ("nameless-shared-labels", |bytes| {
+        holding_shared(many(2, &[], bytes))
+    }),
+    ("numbers-of-labels", |bytes| {
+        let node = field(1, &field(9, &vec![1; bytes]));
+        holding_shared([node, field(2, &[10, 1, b'k'])].concat())
+    }),
     ("reports", |bytes| many(3, &[], bytes)),
     ("reports-of-outcomes", |bytes| field(3, &many(4, &[], bytes))),
     ("reports-of-states", |bytes| {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{
     Make,
     fields::{field, items, words},
-    messages::{holding_in, tiny_node, tiny_pod},
+    messages::{holding_in, holding_shared, tiny_node, tiny_pod},
 };
 
 /// The bytes of an input divided by these are for nodes, and for pods, of a few bytes each. More of them would be refused.
@@ -126,6 +126,18 @@ fn pods_of_many_kinds(selector: Value, bytes: usize) -> Vec<u8> {
     holding_in(&cluster, None, Some(data))
 }
 
+/// A request with nodes of which each refers to all labels of the bucket.
+fn nodes_sharing(labels: impl Iterator<Item = v1::SharedLabel>, node_name: &str, bytes: usize) -> Vec<u8> {
+    let labels: Vec<_> = labels.map(|label| field(2, &label.encode_to_vec())).collect();
+    let node = |name: String| v1::Node {
+        name: node_name.to_owned() + &name,
+        shared_labels: (1..=u32::try_from(labels.len()).unwrap_or(u32::MAX)).collect(),
+        ..Default::default()
+    };
+    let nodes = items(bytes.saturating_sub(labels.concat().len()), node);
+    holding_shared([nodes, labels.concat()].concat())
+}
+
 fn affinity(expressions: &Value) -> Value {
     json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
         "nodeSelectorTerms": [{"matchExpressions": expressions}]}}})
@@ -133,6 +145,37 @@ fn affinity(expressions: &Value) -> Value {
 
 /// The large requests of this kind.
 pub(super) const REQUESTS: &[(&str, Make)] = &[
+    ("shared-labels-x-nodes", |bytes| {
+        let label = |word: String| v1::SharedLabel {
+            key: word.clone() + &"k".repeat(200),
+            value: word.repeat(20),
+            ..Default::default()
+        };
+        nodes_sharing(words().take(1_000).map(label), "", bytes)
+    }),
+    ("short-shared-labels-x-nodes", |bytes| {
+        let label = |key: String| v1::SharedLabel {
+            key,
+            ..Default::default()
+        };
+        nodes_sharing(words().take(bytes / 10).map(label), "", bytes)
+    }),
+    ("names-as-labels-x-nodes", |bytes| {
+        let label = |key: String| v1::SharedLabel {
+            key,
+            value_is_node_name: true,
+            ..Default::default()
+        };
+        nodes_sharing(words().take(1_000).map(label), &"n".repeat(240), bytes)
+    }),
+    ("long-name-as-labels", |bytes| {
+        let label = |key: String| v1::SharedLabel {
+            key,
+            value_is_node_name: true,
+            ..Default::default()
+        };
+        nodes_sharing(words().take(10_000).map(label), &"n".repeat(bytes / 2), bytes)
+    }),
     ("selector-x-nodes", |bytes| {
         let entries: serde_json::Map<_, _> = words()
             .take(1_024)

@@ -227,23 +227,48 @@ pub struct ControllerRevision {
 }
 /// Bucket is a part of the nodes or of the pods. The executor sends the bucket's bytes, or only their digest if it expects that the
 /// replica has cached the bucket.
+///
+/// At most one of `data` and `data_with_shared_labels` is set.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Bucket {
-    /// The serialized NodeBucket or PodBucket. Absent: the replica reads the bucket from its cache. Present and empty: the bucket has
-    /// no entries.
+    /// The serialized NodeBucket or PodBucket. Absent, like the field below: the replica reads the bucket from its cache. Present and
+    /// empty: the bucket has no entries. A NodeBucket with `shared_labels` is not allowed here.
     #[prost(bytes = "bytes", optional, tag = "1")]
     pub data: ::core::option::Option<::prost::bytes::Bytes>,
-    /// The digest of the serialized bucket. Required without `data`. If `data` is set and the digest is empty, the replica does not
-    /// cache the bucket. If both are set and do not match, the request fails.
+    /// The digest of the serialized bucket. Required without the bucket's bytes. If the bytes are set and the digest is empty, the replica
+    /// does not cache the bucket. If both are set and do not match, the request fails.
     #[prost(bytes = "bytes", tag = "2")]
     pub digest: ::prost::bytes::Bytes,
+    /// The serialized NodeBucket in place of `data`, if it has `shared_labels`. Only for a replica whose
+    /// `GetCapabilitiesResponse.features` has `SharedLabels`. An earlier version does not know this field: to it the bucket has no bytes, so
+    /// it answers that it lacks the bucket, and plans nothing. In `data` it would read nodes without these labels.
+    #[prost(bytes = "bytes", optional, tag = "3")]
+    pub data_with_shared_labels: ::core::option::Option<::prost::bytes::Bytes>,
 }
-/// NodeBucket is the message in `Bucket.data` of `Snapshot.node_buckets`.
+/// NodeBucket is the message in the buckets of `Snapshot.node_buckets`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct NodeBucket {
     /// The nodes whose name hashes to this bucket, in any order. The service is fastest if they are sorted by name.
     #[prost(message, repeated, tag = "1")]
     pub nodes: ::prost::alloc::vec::Vec<Node>,
+    /// Labels that several nodes have in common. A node refers to an entry with `Node.shared_labels`. Optional: without it a bucket takes
+    /// several times as many bytes. Allowed in `Bucket.data_with_shared_labels` only.
+    #[prost(message, repeated, tag = "2")]
+    pub shared_labels: ::prost::alloc::vec::Vec<SharedLabel>,
+}
+/// SharedLabel is a label that several nodes of a bucket have.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SharedLabel {
+    /// The key. Required.
+    #[prost(string, tag = "1")]
+    pub key: ::prost::alloc::string::String,
+    /// The value. May be empty.
+    #[prost(string, tag = "2")]
+    pub value: ::prost::alloc::string::String,
+    /// True: the value of each node that refers to this entry is that node's own name, as of `kubernetes.io/hostname` on most nodes. `value`
+    /// must be empty.
+    #[prost(bool, tag = "3")]
+    pub value_is_node_name: bool,
 }
 /// PodBucket is the message in `Bucket.data` of `Snapshot.pod_buckets`.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -307,6 +332,10 @@ pub struct Node {
     /// Whether the condition `MaintenanceInProgress` is `True`.
     #[prost(bool, tag = "8")]
     pub maintenance_in_progress: bool,
+    /// Further labels: entries of `NodeBucket.shared_labels`, counted from 1. The service is fastest if the keys of the entries ascend. No
+    /// two entries may have the same key, nor an entry the key of one of `labels`.
+    #[prost(uint32, repeated, tag = "9")]
+    pub shared_labels: ::prost::alloc::vec::Vec<u32>,
 }
 /// Taint is one entry of a node's spec.taints.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -997,7 +1026,8 @@ pub struct GetCapabilitiesResponse {
     /// GetCapabilities and Explain, as before there was this field.
     #[prost(string, repeated, tag = "7")]
     pub methods: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`. Empty before there was this field.
+    /// What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`, `SharedLabels` if it reads
+    /// `Bucket.data_with_shared_labels`. Empty before there was this field.
     #[prost(string, repeated, tag = "8")]
     pub features: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }

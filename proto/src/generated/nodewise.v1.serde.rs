@@ -1195,6 +1195,9 @@ impl serde::Serialize for Bucket {
         if !self.digest.is_empty() {
             len += 1;
         }
+        if self.data_with_shared_labels.is_some() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Bucket", len)?;
         if let Some(v) = self.data.as_ref() {
             #[allow(clippy::needless_borrow)]
@@ -1205,6 +1208,11 @@ impl serde::Serialize for Bucket {
             #[allow(clippy::needless_borrow)]
             #[allow(clippy::needless_borrows_for_generic_args)]
             struct_ser.serialize_field("digest", pbjson::private::base64::encode(&self.digest).as_str())?;
+        }
+        if let Some(v) = self.data_with_shared_labels.as_ref() {
+            #[allow(clippy::needless_borrow)]
+            #[allow(clippy::needless_borrows_for_generic_args)]
+            struct_ser.serialize_field("dataWithSharedLabels", pbjson::private::base64::encode(&v).as_str())?;
         }
         struct_ser.end()
     }
@@ -1218,12 +1226,15 @@ impl<'de> serde::Deserialize<'de> for Bucket {
         const FIELDS: &[&str] = &[
             "data",
             "digest",
+            "data_with_shared_labels",
+            "dataWithSharedLabels",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Data,
             Digest,
+            DataWithSharedLabels,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -1247,6 +1258,7 @@ impl<'de> serde::Deserialize<'de> for Bucket {
                         match value {
                             "data" => Ok(GeneratedField::Data),
                             "digest" => Ok(GeneratedField::Digest),
+                            "dataWithSharedLabels" | "data_with_shared_labels" => Ok(GeneratedField::DataWithSharedLabels),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -1268,6 +1280,7 @@ impl<'de> serde::Deserialize<'de> for Bucket {
             {
                 let mut data__ = None;
                 let mut digest__ = None;
+                let mut data_with_shared_labels__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Data => {
@@ -1286,11 +1299,20 @@ impl<'de> serde::Deserialize<'de> for Bucket {
                                 Some(map_.next_value::<::pbjson::private::BytesDeserialize<_>>()?.0)
                             ;
                         }
+                        GeneratedField::DataWithSharedLabels => {
+                            if data_with_shared_labels__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("dataWithSharedLabels"));
+                            }
+                            data_with_shared_labels__ = 
+                                map_.next_value::<::std::option::Option<::pbjson::private::BytesDeserialize<_>>>()?.map(|x| x.0)
+                            ;
+                        }
                     }
                 }
                 Ok(Bucket {
                     data: data__,
                     digest: digest__.unwrap_or_default(),
+                    data_with_shared_labels: data_with_shared_labels__,
                 })
             }
         }
@@ -7171,6 +7193,9 @@ impl serde::Serialize for Node {
         if self.maintenance_in_progress {
             len += 1;
         }
+        if !self.shared_labels.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.Node", len)?;
         if !self.name.is_empty() {
             struct_ser.serialize_field("name", &self.name)?;
@@ -7198,6 +7223,9 @@ impl serde::Serialize for Node {
         if self.maintenance_in_progress {
             struct_ser.serialize_field("maintenanceInProgress", &self.maintenance_in_progress)?;
         }
+        if !self.shared_labels.is_empty() {
+            struct_ser.serialize_field("sharedLabels", &self.shared_labels)?;
+        }
         struct_ser.end()
     }
 }
@@ -7218,6 +7246,8 @@ impl<'de> serde::Deserialize<'de> for Node {
             "readyTransitionTime",
             "maintenance_in_progress",
             "maintenanceInProgress",
+            "shared_labels",
+            "sharedLabels",
         ];
 
         #[allow(clippy::enum_variant_names)]
@@ -7230,6 +7260,7 @@ impl<'de> serde::Deserialize<'de> for Node {
             Ready,
             ReadyTransitionTime,
             MaintenanceInProgress,
+            SharedLabels,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7259,6 +7290,7 @@ impl<'de> serde::Deserialize<'de> for Node {
                             "ready" => Ok(GeneratedField::Ready),
                             "readyTransitionTime" | "ready_transition_time" => Ok(GeneratedField::ReadyTransitionTime),
                             "maintenanceInProgress" | "maintenance_in_progress" => Ok(GeneratedField::MaintenanceInProgress),
+                            "sharedLabels" | "shared_labels" => Ok(GeneratedField::SharedLabels),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7286,6 +7318,7 @@ impl<'de> serde::Deserialize<'de> for Node {
                 let mut ready__ = None;
                 let mut ready_transition_time__ = None;
                 let mut maintenance_in_progress__ = None;
+                let mut shared_labels__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Name => {
@@ -7336,6 +7369,15 @@ impl<'de> serde::Deserialize<'de> for Node {
                             }
                             maintenance_in_progress__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::SharedLabels => {
+                            if shared_labels__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("sharedLabels"));
+                            }
+                            shared_labels__ = 
+                                Some(map_.next_value::<Vec<::pbjson::private::NumberDeserialize<_>>>()?
+                                    .into_iter().map(|x| x.0).collect())
+                            ;
+                        }
                     }
                 }
                 Ok(Node {
@@ -7347,6 +7389,7 @@ impl<'de> serde::Deserialize<'de> for Node {
                     ready: ready__.unwrap_or_default(),
                     ready_transition_time: ready_transition_time__,
                     maintenance_in_progress: maintenance_in_progress__.unwrap_or_default(),
+                    shared_labels: shared_labels__.unwrap_or_default(),
                 })
             }
         }
@@ -7364,9 +7407,15 @@ impl serde::Serialize for NodeBucket {
         if !self.nodes.is_empty() {
             len += 1;
         }
+        if !self.shared_labels.is_empty() {
+            len += 1;
+        }
         let mut struct_ser = serializer.serialize_struct("nodewise.v1.NodeBucket", len)?;
         if !self.nodes.is_empty() {
             struct_ser.serialize_field("nodes", &self.nodes)?;
+        }
+        if !self.shared_labels.is_empty() {
+            struct_ser.serialize_field("sharedLabels", &self.shared_labels)?;
         }
         struct_ser.end()
     }
@@ -7379,11 +7428,14 @@ impl<'de> serde::Deserialize<'de> for NodeBucket {
     {
         const FIELDS: &[&str] = &[
             "nodes",
+            "shared_labels",
+            "sharedLabels",
         ];
 
         #[allow(clippy::enum_variant_names)]
         enum GeneratedField {
             Nodes,
+            SharedLabels,
         }
         impl<'de> serde::Deserialize<'de> for GeneratedField {
             fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
@@ -7406,6 +7458,7 @@ impl<'de> serde::Deserialize<'de> for NodeBucket {
                     {
                         match value {
                             "nodes" => Ok(GeneratedField::Nodes),
+                            "sharedLabels" | "shared_labels" => Ok(GeneratedField::SharedLabels),
                             _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
                         }
                     }
@@ -7426,6 +7479,7 @@ impl<'de> serde::Deserialize<'de> for NodeBucket {
                     V: serde::de::MapAccess<'de>,
             {
                 let mut nodes__ = None;
+                let mut shared_labels__ = None;
                 while let Some(k) = map_.next_key()? {
                     match k {
                         GeneratedField::Nodes => {
@@ -7434,10 +7488,17 @@ impl<'de> serde::Deserialize<'de> for NodeBucket {
                             }
                             nodes__ = Some(map_.next_value()?);
                         }
+                        GeneratedField::SharedLabels => {
+                            if shared_labels__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("sharedLabels"));
+                            }
+                            shared_labels__ = Some(map_.next_value()?);
+                        }
                     }
                 }
                 Ok(NodeBucket {
                     nodes: nodes__.unwrap_or_default(),
+                    shared_labels: shared_labels__.unwrap_or_default(),
                 })
             }
         }
@@ -16646,6 +16707,132 @@ impl<'de> serde::Deserialize<'de> for Scope {
             }
         }
         deserializer.deserialize_any(GeneratedVisitor)
+    }
+}
+impl serde::Serialize for SharedLabel {
+    #[allow(deprecated)]
+    fn serialize<S>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error>
+    where
+        S: serde::Serializer,
+    {
+        use serde::ser::SerializeStruct;
+        let mut len = 0;
+        if !self.key.is_empty() {
+            len += 1;
+        }
+        if !self.value.is_empty() {
+            len += 1;
+        }
+        if self.value_is_node_name {
+            len += 1;
+        }
+        let mut struct_ser = serializer.serialize_struct("nodewise.v1.SharedLabel", len)?;
+        if !self.key.is_empty() {
+            struct_ser.serialize_field("key", &self.key)?;
+        }
+        if !self.value.is_empty() {
+            struct_ser.serialize_field("value", &self.value)?;
+        }
+        if self.value_is_node_name {
+            struct_ser.serialize_field("valueIsNodeName", &self.value_is_node_name)?;
+        }
+        struct_ser.end()
+    }
+}
+impl<'de> serde::Deserialize<'de> for SharedLabel {
+    #[allow(deprecated)]
+    fn deserialize<D>(deserializer: D) -> std::result::Result<Self, D::Error>
+    where
+        D: serde::Deserializer<'de>,
+    {
+        const FIELDS: &[&str] = &[
+            "key",
+            "value",
+            "value_is_node_name",
+            "valueIsNodeName",
+        ];
+
+        #[allow(clippy::enum_variant_names)]
+        enum GeneratedField {
+            Key,
+            Value,
+            ValueIsNodeName,
+        }
+        impl<'de> serde::Deserialize<'de> for GeneratedField {
+            fn deserialize<D>(deserializer: D) -> std::result::Result<GeneratedField, D::Error>
+            where
+                D: serde::Deserializer<'de>,
+            {
+                struct GeneratedVisitor;
+
+                impl serde::de::Visitor<'_> for GeneratedVisitor {
+                    type Value = GeneratedField;
+
+                    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        write!(formatter, "expected one of: {:?}", &FIELDS)
+                    }
+
+                    #[allow(unused_variables)]
+                    fn visit_str<E>(self, value: &str) -> std::result::Result<GeneratedField, E>
+                    where
+                        E: serde::de::Error,
+                    {
+                        match value {
+                            "key" => Ok(GeneratedField::Key),
+                            "value" => Ok(GeneratedField::Value),
+                            "valueIsNodeName" | "value_is_node_name" => Ok(GeneratedField::ValueIsNodeName),
+                            _ => Err(serde::de::Error::unknown_field(value, FIELDS)),
+                        }
+                    }
+                }
+                deserializer.deserialize_identifier(GeneratedVisitor)
+            }
+        }
+        struct GeneratedVisitor;
+        impl<'de> serde::de::Visitor<'de> for GeneratedVisitor {
+            type Value = SharedLabel;
+
+            fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                formatter.write_str("struct nodewise.v1.SharedLabel")
+            }
+
+            fn visit_map<V>(self, mut map_: V) -> std::result::Result<SharedLabel, V::Error>
+                where
+                    V: serde::de::MapAccess<'de>,
+            {
+                let mut key__ = None;
+                let mut value__ = None;
+                let mut value_is_node_name__ = None;
+                while let Some(k) = map_.next_key()? {
+                    match k {
+                        GeneratedField::Key => {
+                            if key__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("key"));
+                            }
+                            key__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::Value => {
+                            if value__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("value"));
+                            }
+                            value__ = Some(map_.next_value()?);
+                        }
+                        GeneratedField::ValueIsNodeName => {
+                            if value_is_node_name__.is_some() {
+                                return Err(serde::de::Error::duplicate_field("valueIsNodeName"));
+                            }
+                            value_is_node_name__ = Some(map_.next_value()?);
+                        }
+                    }
+                }
+                Ok(SharedLabel {
+                    key: key__.unwrap_or_default(),
+                    value: value__.unwrap_or_default(),
+                    value_is_node_name: value_is_node_name__.unwrap_or_default(),
+                })
+            }
+        }
+        deserializer.deserialize_struct("nodewise.v1.SharedLabel", FIELDS, GeneratedVisitor)
     }
 }
 impl serde::Serialize for SharedMetadata {

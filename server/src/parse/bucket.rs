@@ -6,7 +6,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     Context, Path, Problems,
-    items::{Item, Notes, Reader as _},
+    items::{Form, Item, Notes, Reader as _},
     wire::Elements,
 };
 use crate::{
@@ -109,7 +109,25 @@ fn one<T: Item>(
             return Ok(Found::Wrong);
         }
     };
-    let (data, digest) = match (message.data, digest) {
+    let (data, form) = match (message.data, message.data_with_shared_labels) {
+        (data, None) => (data, Form::Plain),
+        (None, data) if T::MAY_SHARE_LABELS => (data, Form::SharedLabels),
+        (Some(_), Some(_)) if T::MAY_SHARE_LABELS => {
+            context
+                .problems
+                .add(&at.field(Form::SharedLabels.field()), "is set, and so is data");
+            return Ok(Found::Wrong);
+        }
+        (_, Some(_)) => {
+            let problem = "is set; only buckets of nodes may have it";
+            context
+                .problems
+                .add(&at.field(Form::SharedLabels.field()), problem);
+            return Ok(Found::Wrong);
+        }
+    };
+    let at_data = at.field(form.field());
+    let (data, digest) = match (data, digest) {
         (None, None) => {
             context.problems.add(at, "has neither data nor a digest");
             return Ok(Found::Wrong);
@@ -118,23 +136,22 @@ fn one<T: Item>(
             let Some(bucket) = T::get(context.cache, &digest) else {
                 return Ok(Found::Missing(digest));
             };
-            return recheck(bucket, digest, id, at, context);
+            return recheck(bucket, digest, id, &at_data, context);
         }
         (Some(data), None) => (data, None),
         (Some(data), Some(digest)) => {
             if sha256(&data, context)? != digest {
-                context
-                    .problems
-                    .add(&at.field("digest"), "is not the SHA-256 of data");
+                let problem = format!("is not the SHA-256 of {}", form.field());
+                context.problems.add(&at.field("digest"), problem);
                 return Ok(Found::Wrong);
             }
             if let Some(bucket) = T::get(context.cache, &digest) {
-                return recheck(bucket, digest, id, at, context);
+                return recheck(bucket, digest, id, &at_data, context);
             }
             (data, Some(digest))
         }
     };
-    let Some(bucket) = decode::<T>(&data, digest, id, remaining, &at.field("data"), context)? else {
+    let Some(bucket) = decode::<T>((&data, form), digest, id, remaining, &at_data, context)? else {
         return Ok(Found::Wrong);
     };
     if let Some(digest) = digest {
@@ -143,7 +160,7 @@ fn one<T: Item>(
     Ok(Found::Here(bucket))
 }
 
-/// Checks a cached bucket again if it was decoded for another index or bucket count.
+/// Checks a cached bucket again if it was decoded for another index or bucket count. `at` is its data.
 fn recheck<T: Item>(
     bucket: Decoded<T>,
     digest: Digest,
@@ -154,7 +171,6 @@ fn recheck<T: Item>(
     if bucket.id == id {
         return Ok(Found::Here(bucket));
     }
-    let at = at.field("data");
     let at = at.field(T::LIST);
     let mut valid = true;
     for index in 0..bucket.items.count() {
@@ -174,7 +190,7 @@ fn recheck<T: Item>(
 
 /// Decodes a bucket item by item, so that an error names its item and parsing stops early at a limit or a deadline.
 fn decode<T: Item>(
-    data: &[u8],
+    (data, form): (&[u8], Form),
     digest: Option<Digest>,
     id: BucketId,
     remaining: usize,
@@ -195,7 +211,7 @@ fn decode<T: Item>(
             return Err(too_many(at, T::LIST));
         }
     }
-    let mut reader = T::Reader::new(data, count, at, context)?;
+    let mut reader = T::Reader::new((data, form), count, at, context)?;
     let mut warnings = Warnings::default();
     for (index, element) in Elements::listed(data).flatten().enumerate() {
         if index % ITEMS_PER_CHECK == 0 || element.len() > LONG_ITEM {

@@ -12,10 +12,31 @@ use crate::{
     warnings::{OddKind, OddReason, Warnings},
 };
 
+/// The field that has the bytes of a bucket.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `data`: earlier versions of the service read it, too.
+    Plain,
+    /// `data_with_shared_labels`.
+    SharedLabels,
+}
+
+impl Form {
+    /// The name of the field.
+    pub(super) fn field(self) -> &'static str {
+        match self {
+            Self::Plain => "data",
+            Self::SharedLabels => "data_with_shared_labels",
+        }
+    }
+}
+
 /// A table of nodes or of pods.
 pub(super) trait Item: Cacheable {
     /// The field name of the items in their bucket.
     const LIST: &'static str;
+    /// Whether the bucket may be in `data_with_shared_labels`.
+    const MAY_SHARE_LABELS: bool;
     /// Reads the items of a bucket.
     type Reader<'a>: Reader<'a, Table = Self>;
 
@@ -32,7 +53,12 @@ pub(super) trait Reader<'a>: Sized {
     type Table;
 
     /// A reader for the bucket `data`, which has so many items; `at` is the bucket.
-    fn new(data: &'a [u8], items: usize, at: &Path<'_>, context: &mut Context<'_>) -> Result<Self, Refusal>;
+    fn new(
+        data: (&'a [u8], Form),
+        items: usize,
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Self, Refusal>;
 
     /// Reads an item. An error of the caller is a problem. An odd object is a warning, and the item is used all the same. Returns
     /// the name whose hash decides the bucket; an error if the bytes cannot be decoded.

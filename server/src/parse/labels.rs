@@ -35,8 +35,7 @@ pub(super) fn tidy(entries: &mut Vec<(&str, &str)>) -> Odd {
     // A stable sort, so that the last of equal keys stays last.
     entries.sort_by(|a, b| a.0.cmp(b.0));
     if let Some(twice) = entries.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        let key = twice[0].0;
-        let key = &key[..key.floor_char_boundary(KEY_BYTES)];
+        let key = key_in_short(twice[0].0);
         note(format!(
             "labels: key `{key}` is there more than once; its last value is used"
         ));
@@ -45,4 +44,9 @@ pub(super) fn tidy(entries: &mut Vec<(&str, &str)>) -> Odd {
         entries.reverse();
     }
     odd
+}
+
+/// A key, without what is beyond the length that the apiserver accepts.
+pub(super) fn key_in_short(key: &str) -> &str {
+    &key[..key.floor_char_boundary(KEY_BYTES)]
 }

@@ -2,15 +2,18 @@
 
 use std::collections::HashSet;
 
-use nodewise_planner::snapshot::{NodeFields, Nodes, NodesBuilder, Taint, TaintEffect};
+use nodewise_planner::snapshot::{
+    ClassIndex, LabelIndex, NodeFields, Nodes, NodesBuilder, Taint, TaintEffect,
+};
 use nodewise_proto::v1;
 
 use super::{
     Context,
-    items::{Item, Notes, Reader, condition},
+    items::{Form, Item, Notes, Reader, condition},
     labels::{self, Odd},
     problems::{Path, Problems},
-    time, wire,
+    time,
+    wire::{self, Elements},
 };
 use crate::{
     cache::BucketBy,
@@ -26,6 +29,7 @@ const UID_TAG: u32 = 2;
 
 impl Item for Nodes {
     const LIST: &'static str = "nodes";
+    const MAY_SHARE_LABELS: bool = true;
     type Reader<'a> = NodeReader<'a>;
 
     fn count(&self) -> usize {
@@ -41,20 +45,65 @@ impl Item for Nodes {
 #[derive(Default)]
 pub(super) struct NodeReader<'a> {
     table: NodesBuilder,
+    /// The bucket's `shared_labels`, to which nodes refer by number.
+    shared: Vec<SharedLabel<'a>>,
     /// In the order of the message.
     names: Vec<&'a str>,
-    /// The labels of one node.
+    /// The labels of one node's own.
     labels: Vec<(&'a str, &'a str)>,
+    /// The last numbers of shared labels of a node without labels of its own, and their class: most nodes are like the one before.
+    last: Option<(Vec<u32>, ClassIndex)>,
+    /// All labels of one node.
+    all: Vec<SharedLabel<'a>>,
+    /// The same without their keys.
+    indices: Vec<LabelIndex>,
+}
+
+/// A label of the table, with its key.
+#[derive(Clone, Copy)]
+struct SharedLabel<'a> {
+    key: &'a str,
+    index: LabelIndex,
 }
 
 impl<'a> Reader<'a> for NodeReader<'a> {
     type Table = Nodes;
 
-    fn new(_: &'a [u8], items: usize, _: &Path<'_>, _: &mut Context<'_>) -> Result<Self, Refusal> {
-        Ok(Self {
+    /// Reads the `shared_labels` of the NodeBucket `data`; `at` is the bucket.
+    fn new(
+        (data, form): (&'a [u8], Form),
+        items: usize,
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Self, Refusal> {
+        let mut reader = Self {
             names: Vec::with_capacity(items),
             ..Self::default()
-        })
+        };
+        let at = at.field("shared_labels");
+        for (index, element) in Elements::shared(data).flatten().enumerate() {
+            context.check_stop_at(index)?;
+            if form == Form::Plain && index == 0 {
+                let problem = "is allowed in data_with_shared_labels only: earlier versions of the service would ignore it";
+                context.problems.add(&at, problem);
+            }
+            let (at, problems) = (at.index(index), &mut context.problems);
+            let label = wire::shared_label(element).map_err(|error| problems.add(&at, error));
+            let (key, value, is_name) = label.unwrap_or(("", "", false));
+            if label.is_ok() {
+                problems.require(&at.field("key"), key);
+            }
+            if is_name && !value.is_empty() {
+                problems.add(&at.field("value"), "is set, and so is value_is_node_name");
+            }
+            // An invalid entry keeps its number, so that nodes that refer to it cause no further errors.
+            let index = reader.table.label(key, (!is_name).then_some(value));
+            reader.shared.push(SharedLabel { key, index });
+            if problems.is_full() {
+                break;
+            }
+        }
+        Ok(reader)
     }
 
     fn read(
@@ -73,7 +122,23 @@ impl<'a> Reader<'a> for NodeReader<'a> {
         let ready_since = message.ready_transition_time;
         let ready_since = ready_since.and_then(|time| time::clamped(time, "ready_transition_time", &mut odd));
         notes.odd(OddKind::Node, name, odd);
-        let class = self.table.class(name, &self.labels);
+        let class = match &self.last {
+            _ if message.shared_labels.is_empty() => self.table.class(name, &self.labels),
+            Some((numbers, class)) if self.labels.is_empty() && *numbers == message.shared_labels => *class,
+            _ => {
+                let at = at.field("shared_labels");
+                let added = self.collect(name, &message.shared_labels);
+                // A node with a problem has no labels.
+                added.unwrap_or_else(|problem| {
+                    notes.problems.add(&at, problem);
+                    self.indices.clear();
+                });
+                let class = self.table.class_of(&self.indices);
+                self.last = (self.labels.is_empty() && !self.indices.is_empty())
+                    .then_some((message.shared_labels, class));
+                class
+            }
+        };
         self.names.push(name);
         self.table.push(
             class,
@@ -102,6 +167,46 @@ impl<'a> Reader<'a> for NodeReader<'a> {
             }
         }
         Ok(self.table.build())
+    }
+}
+
+impl NodeReader<'_> {
+    /// Collects the labels of a node: its own, and the shared ones with these numbers, counted from 1.
+    fn collect(&mut self, name: &str, numbers: &[u32]) -> Result<(), String> {
+        let Self {
+            table,
+            shared,
+            labels,
+            all,
+            indices,
+            ..
+        } = self;
+        all.clear();
+        for number in numbers {
+            let index = usize::try_from(*number).ok();
+            let label = index.and_then(|number| shared.get(number.checked_sub(1)?));
+            let there = shared.len();
+            all.push(
+                *label
+                    .ok_or_else(|| format!("has {number}; the bucket's shared_labels has {there} entries"))?,
+            );
+        }
+        all.extend(labels.iter().map(|(key, value)| SharedLabel {
+            key,
+            index: table.label(key, (value != &name).then_some(*value)),
+        }));
+        if !all.is_sorted_by(|a, b| a.key < b.key) {
+            all.sort_by_key(|label| label.key);
+            if let Some(twice) = all.windows(2).find(|pair| pair[0].key == pair[1].key) {
+                return Err(format!(
+                    "has the key `{}` twice",
+                    labels::key_in_short(twice[0].key)
+                ));
+            }
+        }
+        indices.clear();
+        indices.extend(all.iter().map(|label| label.index));
+        Ok(())
     }
 }
 

@@ -9,7 +9,7 @@ use nodewise_proto::v1;
 
 use super::{
     Context,
-    items::{Item, Notes, Reader, condition},
+    items::{Form, Item, Notes, Reader, condition},
     labels::{self, Odd},
     problems::{Path, Problems},
     time,
@@ -22,6 +22,7 @@ const TEXT_TAGS: [u32; 5] = [1, 2, 5, 6, 14];
 
 impl Item for Pods {
     const LIST: &'static str = "pods";
+    const MAY_SHARE_LABELS: bool = false;
     type Reader<'a> = PodReader<'a>;
 
     fn count(&self) -> usize {
@@ -51,10 +52,15 @@ impl<'a> Reader<'a> for PodReader<'a> {
     type Table = Pods;
 
     /// Reads the `shared_metadata` of the PodBucket `data`; `at` is the bucket.
-    fn new(data: &'a [u8], _: usize, at: &Path<'_>, context: &mut Context<'_>) -> Result<Self, Refusal> {
+    fn new(
+        (data, _): (&'a [u8], Form),
+        _: usize,
+        at: &Path<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Self, Refusal> {
         let mut reader = Self::default();
         let at = at.field("shared_metadata");
-        for (index, element) in Elements::shared_metadata(data).flatten().enumerate() {
+        for (index, element) in Elements::shared(data).flatten().enumerate() {
             context.check_stop_at(index)?;
             let (at, problems) = (at.index(index), &mut context.problems);
             reader.labels.clear();

@@ -11,13 +11,15 @@ use prost::{
 
 /// The tag of the list in NodeBucket and in PodBucket.
 const LIST_TAG: u32 = 1;
-/// The tag of `shared_metadata` in PodBucket.
-const SHARED_METADATA_TAG: u32 = 2;
+/// The tag of `shared_metadata` in PodBucket, and of `shared_labels` in NodeBucket.
+const SHARED_TAG: u32 = 2;
 /// The tag of the labels in Node, in Pod and in SharedMetadata.
 const LABELS_TAG: u32 = 3;
-/// The tags of the fields of Label.
+/// The tags of the fields of Label and SharedLabel.
 const KEY_TAG: u32 = 1;
 const VALUE_TAG: u32 = 2;
+/// The tag of `value_is_node_name` in SharedLabel.
+const IS_NAME_TAG: u32 = 3;
 
 /// The serialized elements of a list in a NodeBucket or PodBucket. Other fields are skipped.
 pub(super) struct Elements<'a> {
@@ -34,11 +36,11 @@ impl<'a> Elements<'a> {
         }
     }
 
-    /// The elements of `shared_metadata`.
-    pub(super) fn shared_metadata(bytes: &'a [u8]) -> Self {
+    /// The elements of `shared_metadata` or `shared_labels`.
+    pub(super) fn shared(bytes: &'a [u8]) -> Self {
         Self {
             bytes,
-            list: SHARED_METADATA_TAG,
+            list: SHARED_TAG,
         }
     }
 
@@ -102,6 +104,21 @@ fn utf8(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
+/// Decodes a SharedLabel: key, value, and whether the value is the name of the node.
+pub(super) fn shared_label(mut bytes: &[u8]) -> Result<(&str, &str, bool), String> {
+    let (key, value) = label(bytes)?;
+    let mut is_name = false;
+    while !bytes.is_empty() {
+        let (tag, wire_type) = decode_key(&mut bytes).map_err(text)?;
+        if tag == IS_NAME_TAG && wire_type == WireType::Varint {
+            is_name = decode_varint(&mut bytes).map_err(text)? != 0;
+        } else {
+            skip(wire_type, tag, &mut bytes)?;
+        }
+    }
+    Ok((key, value, is_name))
+}
+
 fn label(mut bytes: &[u8]) -> Result<(&str, &str), String> {
     let (mut key, mut value) = ("", "");
     while !bytes.is_empty() {
@@ -159,6 +176,19 @@ mod tests {
             let labels: Vec<_> =
                 labels.into_iter().map(|(key, value)| v1::Label { key: key.into(), value: value.into() }).collect();
             prop_assert_eq!(v1::Node { name: name.into(), labels, ..rest }, node);
+        }
+
+        #[test]
+        fn shared_labels_are_decoded_as_by_the_generated_code(
+            key in ".{0,12}", value in ".{0,12}", value_is_node_name: bool, mut bytes in prop::collection::vec(any::<u8>(), 0..8),
+        ) {
+            let mut encoded = v1::SharedLabel { key, value, value_is_node_name }.encode_to_vec();
+            encoded.append(&mut bytes);
+            let here = shared_label(&encoded);
+            match v1::SharedLabel::decode(&encoded[..]) {
+                Ok(label) => prop_assert_eq!(here, Ok((&*label.key, &*label.value, label.value_is_node_name))),
+                Err(error) => prop_assert!(here.is_err() || error.to_string().contains("wire type"), "{here:?}"),
+            }
         }
 
         #[test]

@@ -37,6 +37,11 @@ const NAMED: usize = 3;
 /// Bytes of a label while its object is read: key and value in a growing list, and the memory to sort that list.
 const LABEL_WHILE_READ: usize = 4 * size_of::<(&str, &str)>();
 
+/// Bytes of the number of a label in a growing list.
+const NUMBER: usize = 3 * size_of::<u32>();
+/// Bytes of the number of a label while its node is read: in two growing lists, one of them with the key.
+const NUMBER_WHILE_READ: usize = NUMBER + 3 * size_of::<(&str, u32)>();
+
 /// The content of a field, and the bytes of memory that it takes from decoding to the response. Measured with the large inputs of
 /// the fuzz targets, and rounded up.
 enum Part {
@@ -46,6 +51,8 @@ enum Part {
     Object { each: usize, inside: &'static Shape },
     /// A label of an object.
     Label,
+    /// Packed numbers of labels of the bucket. The lists of labels of all nodes are stored as numbers, too.
+    LabelNumbers,
     /// A string, which takes `each` besides its length.
     Text { each: usize },
     /// Packed numbers. Each takes at least a byte of the field.
@@ -206,6 +213,12 @@ impl Estimator {
                 self.message(content, inside, Some(at))
             }
             Part::Label => self.label(content, at),
+            Part::LabelNumbers => {
+                let temporary = self.raise_temporary(content.len() * NUMBER_WHILE_READ);
+                let lasting = content.len() * NUMBER;
+                self.objects = self.objects.saturating_add(lasting + temporary);
+                self.add(lasting, at)
+            }
             Part::Text { each } => self.add(each + content.len(), at),
             Part::Numbers { each } => self.add(each * content.len().max(1), at),
             Part::Workload => {
@@ -280,11 +293,15 @@ impl Estimator {
     }
 }
 
-/// The content of a field; empty for a field that is a single number. `None` if the message is broken.
+/// The content of a field. Of a field that is a single number: the encoded number, as if packed. `None` if the message is broken.
 fn content<'a>(wire_type: WireType, tag: u32, bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     if wire_type != WireType::LengthDelimited {
+        let field = *bytes;
         skip_field(wire_type, tag, bytes, DecodeContext::default()).ok()?;
-        return Some(&[]);
+        return match wire_type {
+            WireType::Varint => field.get(..field.len() - bytes.len()),
+            _ => Some(&[]),
+        };
     }
     let length = usize::try_from(decode_varint(bytes).ok()?).ok()?;
     let content = bytes.get(..length)?;

@@ -150,21 +150,31 @@ const DEPLOYMENT_REPLICA_SET: Shape = Shape(&[(1, "object", Part::ReplicaSet)]);
 
 const REVISION: Shape = Shape(&[(1, "object", Part::Revision)]);
 
-const NODE_BUCKET: Shape = Shape(&[(1, "data", one(&NODES))]);
+const NODE_BUCKET: Shape = Shape(&[
+    (1, "data", one(&NODES)),
+    (3, "data_with_shared_labels", one(&NODES)),
+]);
 
-const NODES: Shape = Shape(&[(
-    1,
-    "nodes",
-    Part::Object {
-        each: 760,
-        inside: &NODE,
-    },
-)]);
+/// In `data` there are no shared labels. In `data_with_shared_labels` nodes refer to them.
+const NODES: Shape = Shape(&[
+    (
+        1,
+        "nodes",
+        Part::Object {
+            each: 760,
+            inside: &NODE,
+        },
+    ),
+    (2, "shared_labels", objects::<(&str, u64)>(100, &SHARED_LABEL)),
+]);
+
+const SHARED_LABEL: Shape = Shape(&[(1, "key", texts(0)), (2, "value", texts(0))]);
 
 const NODE: Shape = Shape(&[
     (1, "name", texts(0)),
     (3, "labels", Part::Label),
     (4, "taints", objects::<v1::Taint>(50, &NOTHING)),
+    (9, "shared_labels", Part::LabelNumbers),
 ]);
 
 const POD_BUCKET: Shape = Shape(&[(1, "data", one(&PODS))]);

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use futures::future::try_join_all;
 use nodewise_client::Digest;
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1;
 use nodewise_testbed::RawCodec;
 use prost::Message as _;
@@ -100,7 +101,7 @@ impl Load {
 impl Questions {
     fn new(caches: &mut Caches, workload: usize, changes: usize) -> Result<Self> {
         ensure!(changes > 0, "nothing changes");
-        let first = caches.request(workload, &|_| false);
+        let first = caches.request(workload, &Receiver::EMPTY);
         let mut known: HashSet<Digest> = digests(&first).collect();
         let changes = (0..changes).map(|change| {
             let node = (change / 2 * 7_919) % caches.nodes();

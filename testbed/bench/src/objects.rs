@@ -14,6 +14,7 @@ use nodewise_client::Digest;
 use nodewise_compare::case::{self, Case};
 use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
 use nodewise_projection::{Node, Pod, Revision};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::{Timestamp, v1};
 use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
@@ -269,12 +270,12 @@ impl Caches {
         Ok(())
     }
 
-    /// The executor's request for a plan for a workload. Buckets for which `known` is true are sent by digest.
+    /// The executor's request for a plan for a workload. Buckets that the receiver has are sent by digest.
     ///
     /// # Panics
     /// If the workload does not exist.
-    pub fn request(&mut self, workload: usize, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
-        plan_request::<DaemonSets>(&mut self.store, &self.workloads[workload], known)
+    pub fn request(&mut self, workload: usize, receiver: &Receiver<'_>) -> v1::PlanRequest {
+        plan_request::<DaemonSets>(&mut self.store, &self.workloads[workload], receiver)
     }
 }
 
@@ -282,14 +283,14 @@ impl Caches {
 fn plan_request<K: Kind>(
     store: &mut Store,
     workload: &nodewise_projection::Workload,
-    known: &dyn Fn(&Digest) -> bool,
+    receiver: &Receiver<'_>,
 ) -> v1::PlanRequest {
     let state = v1::ReconcileState::default();
     let now = Timestamp {
         seconds: NOW,
         nanos: 0,
     };
-    let snapshot = snapshot::take::<K>(store, workload, state, &LiveObjects::default(), now, known);
+    let snapshot = snapshot::take::<K>(store, workload, state, &LiveObjects::default(), now, receiver);
     v1::PlanRequest {
         snapshot: Some(snapshot),
         ..v1::PlanRequest::default()
@@ -307,8 +308,8 @@ pub trait Settled {
     /// There is no such pod.
     fn set_ready(&mut self, pod: usize, ready: bool) -> Result<()>;
 
-    /// The executor's request for a plan. Buckets for which `known` is true are sent by digest.
-    fn request(&mut self, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest;
+    /// The executor's request for a plan. Buckets that the receiver has are sent by digest.
+    fn request(&mut self, receiver: &Receiver<'_>) -> v1::PlanRequest;
 
     /// Whether there is nothing to do while all pods are ready.
     fn is_at_rest(&self) -> bool {
@@ -326,8 +327,8 @@ impl Settled for Caches {
         self.set_ready(0, pod, ready)
     }
 
-    fn request(&mut self, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
-        self.request(0, known)
+    fn request(&mut self, receiver: &Receiver<'_>) -> v1::PlanRequest {
+        self.request(0, receiver)
     }
 
     fn is_at_rest(&self) -> bool {
@@ -366,7 +367,7 @@ fn first_plan(daemon_set: &Value) -> Result<v1::Plan> {
     ] {
         store.apply(event);
     }
-    let request = plan_request::<DaemonSets>(&mut store, &workload, &|_| false);
+    let request = plan_request::<DaemonSets>(&mut store, &workload, &Receiver::EMPTY);
     planned(request)
 }
 
@@ -440,7 +441,7 @@ mod tests {
     use super::*;
 
     fn verdict(caches: &mut Caches, workload: usize) -> Result<v1::Verdict> {
-        Ok(planned(caches.request(workload, &|_| false))?.verdict())
+        Ok(planned(caches.request(workload, &Receiver::EMPTY))?.verdict())
     }
 
     #[test]
@@ -482,10 +483,10 @@ mod tests {
         ] {
             store.apply(event);
         }
-        let theirs = plan_request::<DaemonSets>(&mut store, &workload, &|_| false);
+        let theirs = plan_request::<DaemonSets>(&mut store, &workload, &Receiver::EMPTY);
         let theirs = theirs.snapshot.context("a snapshot")?;
         let ours = Caches::of(&cluster)?
-            .request(0, &|_| false)
+            .request(0, &Receiver::EMPTY)
             .snapshot
             .context("a snapshot")?;
         assert_eq!(theirs.node_buckets, ours.node_buckets);
@@ -509,9 +510,9 @@ mod tests {
     #[test]
     fn one_changed_pod_is_one_changed_bucket() -> Result<()> {
         let mut caches = Caches::of(&Arc::new(Cluster::settled(300, 1)?))?;
-        let known: HashSet<_> = digests(&caches.request(0, &|_| false)).collect();
+        let known: HashSet<_> = digests(&caches.request(0, &Receiver::EMPTY)).collect();
         caches.set_ready(0, 123, false)?;
-        let request = caches.request(0, &|digest| known.contains(digest));
+        let request = caches.request(0, &Receiver::new(&|digest| known.contains(digest)));
         let snapshot = request.snapshot.context("a snapshot")?;
         let inline = |buckets: &[v1::Bucket]| buckets.iter().filter(|bucket| bucket.data.is_some()).count();
         assert_eq!(

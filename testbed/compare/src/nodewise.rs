@@ -14,6 +14,7 @@ use nodewise_executor::metrics::Metrics;
 use nodewise_executor::reconcile::{Ending, NextPlans, Pace, Reconciler};
 use nodewise_executor::state::{Shared, State};
 use nodewise_projection::{Node, Pod, Revision, Workload};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::{Duration, v1};
 use nodewise_runtime::apply;
 use nodewise_runtime::event::ClusterEvent;
@@ -385,7 +386,10 @@ fn refused(refusal: nodewise_server::Refusal) -> ServiceError {
 
 impl PlanService for InProcess {
     async fn plan(&self, _uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
-        let answer = self.engine.plan(build(&|_| false), &never).map_err(refused)?;
+        let answer = self
+            .engine
+            .plan(build(&Receiver::EMPTY), &never)
+            .map_err(refused)?;
         let plan = answer.plan.unwrap_or_default();
         self.deviations
             .lock()

@@ -197,10 +197,12 @@ fn request() -> v1::PlanRequest {
     let inline = v1::Bucket {
         data: Some("x".into()),
         digest: "y".into(),
+        ..Default::default()
     };
     let named = v1::Bucket {
         data: None,
         digest: "y".into(),
+        ..Default::default()
     };
     v1::PlanRequest {
         snapshot: Some(v1::Snapshot {

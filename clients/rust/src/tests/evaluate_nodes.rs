@@ -37,7 +37,7 @@ async fn a_service_without_the_method_is_said_to_be_too_old() {
 async fn a_replica_without_simulations_stays_in_use() {
     let server = serve().await;
     let client = client_of(&[&server], quick());
-    let build = &mut |_: &dyn Fn(&Digest) -> bool| v1::SimulateRequest::default();
+    let build = &mut |_: &Receiver<'_>| v1::SimulateRequest::default();
     let error = client.simulate("u1", build).await.expect_err("no answer");
     assert!(matches!(error, ServiceError::Refused(_)), "{error:?}");
     let error = error.to_string();

@@ -4,10 +4,10 @@ use super::pieces::{brought, in_pieces_of, large};
 use super::*;
 
 /// As [`large`], for an explanation.
-fn question(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::ExplainRequest + Send {
+fn question(buckets: u8) -> impl FnMut(&Receiver<'_>) -> v1::ExplainRequest + Send {
     let mut large = large(buckets);
-    move |known| v1::ExplainRequest {
-        snapshot: large(known).snapshot,
+    move |receiver| v1::ExplainRequest {
+        snapshot: large(receiver).snapshot,
         ..Default::default()
     }
 }

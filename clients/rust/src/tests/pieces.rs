@@ -6,13 +6,14 @@ use super::*;
 const BUCKET: usize = 1_000;
 
 /// A request with this number of node buckets and an empty pod bucket.
-pub(super) fn large(buckets: u8) -> impl FnMut(&dyn Fn(&Digest) -> bool) -> v1::PlanRequest + Send {
-    move |known| {
+pub(super) fn large(buckets: u8) -> impl FnMut(&Receiver<'_>) -> v1::PlanRequest + Send {
+    move |receiver| {
         let bucket = |content: Vec<u8>| {
             let digest: Digest = Sha256::digest(&content).into();
             v1::Bucket {
-                data: (!known(&digest)).then(|| content.into()),
+                data: (!receiver.has(&digest)).then(|| content.into()),
                 digest: Bytes::copy_from_slice(&digest),
+                ..v1::Bucket::default()
             }
         };
         v1::PlanRequest {
@@ -182,8 +183,8 @@ async fn a_call_that_times_out_waiting_for_another_one_says_so() {
 async fn buckets_without_digests_are_sent_in_one_message() {
     let server = serve().await;
     let client = client_of(&[&server], in_pieces_of(2));
-    let mut build = |_: &dyn Fn(&Digest) -> bool| {
-        let mut request = large(4)(&|_| false);
+    let mut build = |_: &Receiver<'_>| {
+        let mut request = large(4)(&Receiver::EMPTY);
         for bucket in &mut request.snapshot.as_mut().expect("a snapshot").node_buckets {
             bucket.digest.clear();
         }

@@ -10,31 +10,27 @@ use std::sync::Arc;
 use bytes::BufMut;
 use nodewise_proto::v1;
 use prost::Message;
-use prost::encoding::{self, WireType, decode_varint, encode_key, encode_varint, encoded_len_varint};
+use prost::encoding::{
+    self, WireType, decode_key, decode_varint, encode_key, encode_varint, encoded_len_varint,
+};
 
 use super::placement::Placement;
 use crate::label_keys::{KeySet, MAX_LABELS};
 use crate::selector::Selector;
 
 /// The tag of the list of objects in NodeBucket and PodBucket.
-const LIST_TAG: u32 = 1;
+pub(super) const LIST_TAG: u32 = 1;
 /// The tag of the shared metadata in PodBucket.
 const SHARED_METADATA_TAG: u32 = 2;
 /// The tag in Pod of the number of its shared metadata.
 const NUMBER_TAG: u32 = 13;
 /// The tag of the labels in Node.
-const LABELS_TAG: u32 = 3;
+pub(super) const LABELS_TAG: u32 = 3;
 /// The key of the first field of a Node and of a Pod, its name: field 1, length-delimited.
 const NAME_KEY: u8 = 0x0a;
 
-/// The node fields of a Pod message.
-#[derive(Clone, PartialEq, prost::Message)]
-struct Target {
-    #[prost(string, tag = "5")]
-    node_name: String,
-    #[prost(string, tag = "6")]
-    target_node_name: String,
-}
+/// The tags in Pod of the node that it is on, and of the node that it is meant for.
+const NODE_TAGS: [u32; 2] = [5, 6];
 
 /// Encoded fields that several objects share: a SharedMetadata message.
 #[derive(Debug, PartialEq, Eq)]
@@ -128,7 +124,7 @@ struct NodeLabels {
 }
 
 /// The length of an element of a list of a bucket, in bytes.
-fn element_len(content: usize) -> usize {
+pub(super) fn element_len(content: usize) -> usize {
     1 + encoded_len_varint(content as u64) + content
 }
 
@@ -279,8 +275,14 @@ impl EncodedObject {
     }
 
     /// The labels of a node that are sent.
-    fn sent_labels(&self, keys: &KeySet) -> impl Iterator<Item = &v1::Label> {
-        keys.sent(self.labels().iter().map(|label| &**label))
+    pub(super) fn sent_labels(&self, keys: &KeySet) -> impl Iterator<Item = &Arc<v1::Label>> {
+        keys.sent(self.labels())
+    }
+
+    /// The encoded fields of a node before and after its labels.
+    pub(super) fn around_labels(&self) -> (&[u8], &[u8]) {
+        let at = self.labels.as_ref().map_or(0, |kept| kept.at as usize);
+        self.fields().0.split_at(at)
     }
 
     /// Whether both objects are sent with the same bytes.
@@ -324,18 +326,21 @@ impl EncodedObject {
         pod
     }
 
-    /// The node of a pod, or else its target node.
+    /// The node of a pod, or else its target node. Pods are ordered by it, so it is found without decoding the pod.
     #[must_use]
-    pub fn target_node(&self) -> String {
-        let Target {
-            node_name,
-            target_node_name,
-        } = self.decode_own();
-        if node_name.is_empty() {
-            target_node_name
-        } else {
-            node_name
+    pub fn target_node(&self) -> &str {
+        let mut fields = self.fields().0;
+        // Fields are encoded in the order of their tags, and empty ones are left out. Those before the node's are texts.
+        while let Ok((tag, WireType::LengthDelimited)) = decode_key(&mut fields) {
+            let length = decode_varint(&mut fields).expect("what was encoded here decodes");
+            let length = usize::try_from(length).expect("it was encoded from memory");
+            let (content, rest) = fields.split_at(length);
+            if NODE_TAGS.contains(&tag) {
+                return text(content);
+            }
+            fields = rest;
         }
+        ""
     }
 
     /// Decodes a node, with all of its labels.
@@ -377,7 +382,7 @@ impl EncodedObject {
             Some(kept) => OwnFields {
                 fields: Cow::Borrowed(own),
                 at: kept.at as usize,
-                labels: self.sent_labels(keys).collect(),
+                labels: self.sent_labels(keys).map(|label| &**label).collect(),
             },
         }
     }

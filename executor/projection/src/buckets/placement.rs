@@ -6,7 +6,7 @@
 
 use nodewise_proto::bucket;
 
-use super::{Buckets, EncodedObject, empty_list};
+use super::{Buckets, Content, EncodedObject, empty_list};
 
 /// Which bucket an object belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,20 +25,20 @@ const MOST_IN_BUCKET: usize = 128;
 const FEWEST_IN_BUCKET: usize = 32;
 
 impl Buckets {
-    /// Creates one empty bucket, by name. As objects are added there will be more buckets, up to this number.
+    /// Creates one empty bucket of pods, by name. As objects are added there will be more buckets, up to this number.
     #[must_use]
     pub fn growing_to(count: u32) -> Self {
         Self {
             grows_to: Some(count),
-            ..Self::of(Placement::Name, 1)
+            ..Self::of_pods(Placement::Name, 1)
         }
     }
 
     /// The bucket that an object belongs to.
     pub(super) fn index(&self, object: &EncodedObject) -> u32 {
-        match self.placement {
-            Placement::Node => object.bucket(),
-            Placement::Name => bucket::of(object.name(), self.count()),
+        match self.content {
+            Content::Nodes | Content::Pods(Placement::Node) => object.bucket(),
+            Content::Pods(Placement::Name) => bucket::of(object.name(), self.count()),
         }
     }
 
@@ -61,8 +61,9 @@ impl Buckets {
             let index = self.index(&object);
             self.list[index as usize].members.push(object);
         }
+        let content = self.content;
         for bucket in &mut self.list {
-            bucket.members.sort_unstable_by(|a, b| a.name().cmp(b.name()));
+            bucket.members.sort_unstable_by(|a, b| content.compare(a, b));
         }
     }
 }
@@ -124,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_fixed_number_of_buckets_stays() {
-        let mut buckets = Buckets::of(Placement::Name, 4);
+        let mut buckets = Buckets::of_pods(Placement::Name, 4);
         for index in 0..1_000 {
             buckets.put(pod(index));
         }

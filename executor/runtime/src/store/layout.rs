@@ -42,7 +42,7 @@ impl Layout {
     /// Empty buckets for the pods that one workload controls.
     pub(super) fn empty(&self, placement: Placement) -> Buckets {
         match placement {
-            Placement::Node => Buckets::new(self.bucket_count),
+            Placement::Node => Buckets::of_pods(Placement::Node, self.bucket_count),
             Placement::Name => Buckets::growing_to(self.most_by_name()),
         }
     }

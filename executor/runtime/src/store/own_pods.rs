@@ -82,7 +82,7 @@ impl Store {
             .map(|node| bucket::of(node, owned.count()))
             .collect();
         for stored in buckets.iter().flat_map(|bucket| owned.members(*bucket)) {
-            let Some(on_node) = live.get_mut(&*stored.target_node()) else {
+            let Some(on_node) = live.get_mut(stored.target_node()) else {
                 continue;
             };
             if is_live_of(&stored.pod(), workload) {

@@ -71,7 +71,7 @@ impl Selected {
     fn new(selector: &Selector, placement: Placement, count: u32) -> Self {
         Self {
             selector: selector.clone(),
-            orphans: Buckets::of(placement, count),
+            orphans: Buckets::of_pods(placement, count),
         }
     }
 
@@ -243,8 +243,10 @@ impl Pods {
                 None
             }
         };
+        // The pods of a bucket are ordered by node.
         let stays = |old: &EncodedObject| {
-            (old.owner(), old.placement(), old.bucket()) == (pod.owner(), pod.placement(), pod.bucket())
+            (old.owner(), old.placement(), old.bucket(), old.target_node())
+                == (pod.owner(), pod.placement(), pod.bucket(), pod.target_node())
         };
         if let Some(old) = old.as_ref().filter(|old| !stays(old)) {
             self.take_out(old);

@@ -184,6 +184,7 @@ impl Cached for RolloutPolicy {
 
 #[cfg(test)]
 mod tests {
+    use nodewise_proto::bucket::Receiver;
     use serde_json::json;
 
     use super::*;
@@ -432,7 +433,7 @@ mod tests {
         let node = nodewise_projection::Node::from_json(&node).expect("a node");
         let mut store = store([ClusterEvent::Nodes(listed(vec![node]))]);
         let labels = |store: &mut Store| {
-            let rendered = store.node_buckets(&daemon_set("u1", "10"), &|_| false);
+            let rendered = store.node_buckets(&daemon_set("u1", "10"), &Receiver::EMPTY);
             let bucket = rendered.buckets[0].data.clone().expect("inline");
             let bucket =
                 <nodewise_proto::v1::NodeBucket as prost::Message>::decode(bucket).expect("a bucket");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nodewise_proto::bucket::Digest;
+use nodewise_proto::bucket::Receiver;
 
 use super::{Store, revisions::concerns};
 use crate::Resource;
@@ -23,15 +23,15 @@ impl Store {
     }
 
     /// The node buckets for a workload's snapshot.
-    pub fn node_buckets(&mut self, workload: &Workload, known: &dyn Fn(&Digest) -> bool) -> RenderedBuckets {
+    pub fn node_buckets(&mut self, workload: &Workload, receiver: &Receiver<'_>) -> RenderedBuckets {
         self.know(workload);
         let count = self.bucket_count();
         let keys = self.keys.of_nodes();
-        render(Some(&mut self.nodes), None, keys, count, known)
+        render(Some(&mut self.nodes), None, keys, count, receiver)
     }
 
     /// The pod buckets for a workload's snapshot: its pods, and the orphans of its namespace that it selects (D-3, R-1).
-    pub fn pod_buckets(&mut self, workload: &Workload, known: &dyn Fn(&Digest) -> bool) -> RenderedBuckets {
+    pub fn pod_buckets(&mut self, workload: &Workload, receiver: &Receiver<'_>) -> RenderedBuckets {
         self.know(workload);
         let namespace = &workload.key.namespace;
         let keys = self.keys.of_pods(namespace);
@@ -39,7 +39,7 @@ impl Store {
             Some(namespace) => namespace.pods.sets(workload, &self.layout),
             None => (self.layout.fewest_buckets(workload.key.kind), None, None),
         };
-        render(owned, orphans, &keys, count, known)
+        render(owned, orphans, &keys, count, receiver)
     }
 
     /// Makes sure that every label which this version of a workload names is sent, even if the caches have another

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use nodewise_projection::{Node, Pod, reduce_node};
-use nodewise_proto::v1;
+use nodewise_proto::bucket::{Digest, Receiver};
+use nodewise_proto::{nodes, v1};
 use prost::Message as _;
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng as _};
@@ -61,7 +62,7 @@ fn workload(name: &str, uid: &str) -> Workload {
 
 /// The pods as they would be sent for this uid.
 fn sent(store: &mut Store, uid: &str) -> Vec<v1::Pod> {
-    let buckets = store.pod_buckets(&workload("foo", uid), &|_| false).buckets;
+    let buckets = store.pod_buckets(&workload("foo", uid), &Receiver::EMPTY).buckets;
     let decode = |bucket: v1::Bucket| {
         let data = bucket.data.expect("inline");
         let bucket = v1::PodBucket::decode(data).expect("a bucket");
@@ -369,7 +370,7 @@ fn put_node(store: &mut Store, name: &str, labels: &Value) -> Vec<Transition> {
 
 /// The label keys of each node, as they would be sent for this workload.
 fn sent_keys(store: &mut Store, workload: &Workload) -> Vec<Vec<String>> {
-    let buckets = store.node_buckets(workload, &|_| false).buckets;
+    let buckets = store.node_buckets(workload, &Receiver::EMPTY).buckets;
     let nodes = buckets.into_iter().flat_map(|bucket| {
         let data = bucket.data.expect("inline");
         v1::NodeBucket::decode(data).expect("a bucket").nodes
@@ -416,9 +417,9 @@ fn a_label_that_nothing_names_causes_no_transition() {
     let a = on_nodes("a", &["a"]);
     put_workload(&mut store, &a);
     assert_eq!(put_node(&mut store, "n", &json!({"a": "1", "x": "1"})).len(), 1);
-    let digest = store.node_buckets(&a, &|_| false).buckets[0].digest.clone();
+    let digest = store.node_buckets(&a, &Receiver::EMPTY).buckets[0].digest.clone();
     assert!(put_node(&mut store, "n", &json!({"a": "1", "x": "2", "y": ""})).is_empty());
-    let again = store.node_buckets(&a, &|known| known[..] == digest[..]);
+    let again = store.node_buckets(&a, &Receiver::new(&|known| known[..] == digest[..]));
     assert_eq!((again.written, again.hashed), (0, 0));
     assert!(again.buckets[0].data.is_none());
     let [Transition::Node(change)] = &put_node(&mut store, "n", &json!({"a": "2", "x": "2"}))[..] else {
@@ -470,7 +471,7 @@ fn orphans_are_sent_that_the_workload_selects() {
         orphan
     };
     let names = |store: &mut Store, app| {
-        let buckets = store.pod_buckets(&selects(app), &|_| false).buckets;
+        let buckets = store.pod_buckets(&selects(app), &Receiver::EMPTY).buckets;
         let pods = buckets.into_iter().flat_map(|bucket| {
             let data = bucket.data.expect("inline");
             v1::PodBucket::decode(data).expect("a bucket").pods
@@ -546,7 +547,9 @@ fn buckets_are_those_of_the_reduced_projections() {
         store.apply(ClusterEvent::Nodes(Delta::Applied(node)));
         let asked = on_nodes("x", &[key(&mut random)]);
         let everything_is_known = random.random_bool(0.5);
-        let rendered = store.node_buckets(&asked, &|_| everything_is_known);
+        let (is_known, shared_labels) = (|_: &Digest| everything_is_known, random.random_bool(0.5));
+        let receiver = Receiver::new(&is_known).reading_shared_labels(shared_labels);
+        let rendered = store.node_buckets(&asked, &receiver);
         let keys = store.keys.of_nodes();
         for (index, bucket) in rendered.buckets.iter().enumerate() {
             let members = nodes
@@ -556,13 +559,18 @@ fn buckets_are_those_of_the_reduced_projections() {
                 reduce_node(&mut node, keys);
                 node
             });
-            let expected = v1::NodeBucket {
-                nodes: reduced.collect(),
+            let expected = if shared_labels {
+                nodes::sharing(reduced.collect())
+            } else {
+                v1::NodeBucket {
+                    nodes: reduced.collect(),
+                    ..Default::default()
+                }
             };
             let digest = Sha256::digest(expected.encode_to_vec());
             assert_eq!(bucket.digest[..], digest[..]);
         }
-        let named = |key: &String| keys.sent(std::iter::once(&label(key))).next().is_some();
+        let named = |key: &String| keys.sent(&[label(key).into()]).next().is_some();
         assert!(asked.reads.node_labels.iter().all(named));
     }
 }

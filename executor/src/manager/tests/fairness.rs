@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use nodewise_client::{Answer, BuildRequest};
 use nodewise_projection::{Node, Pod, Revision, RolloutPolicy, Workload};
+use nodewise_proto::bucket::Receiver;
 use prost::Message as _;
 use serde_json::json;
 
@@ -84,7 +85,7 @@ fn shows(request: &v1::PlanRequest, node: &str) -> bool {
 impl PlanService for Rollouts {
     async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         let answer = |plan| Answer { plan, request: 0 };
-        let shown = shows(&build(&|_| false), &self.fresh.lock().expect("no panic"));
+        let shown = shows(&build(&Receiver::EMPTY), &self.fresh.lock().expect("no panic"));
         let mut asked = self.asked.lock().expect("no panic");
         let (with, without) = asked.entry(uid.to_owned()).or_default();
         *(if shown { with } else { without }) += 1;

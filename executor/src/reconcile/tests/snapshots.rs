@@ -1,6 +1,7 @@
 //! What a plan is requested with, and when.
 
 use super::*;
+use nodewise_proto::bucket::Receiver;
 
 /// The fixture with the profile of upstream.
 fn strict(mut fixture: Fixture) -> Fixture {
@@ -122,10 +123,10 @@ struct Hedger {
 
 impl PlanService for Hedger {
     async fn plan(&self, _: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
-        build(&|_| false);
+        build(&Receiver::EMPTY);
         let changed = ClusterEvent::Workloads(DAEMON_SETS, Delta::Applied(daemon_set("u1", "11")));
         self.state.lock().handle_event(changed, &self.metrics);
-        build(&|_| false);
+        build(&Receiver::EMPTY);
         let plan = noop();
         Ok(Answer { plan, request: 0 })
     }

@@ -3,6 +3,7 @@
 use anyhow::{Context as _, Result, bail};
 use nodewise_executor::daemon_set::DAEMON_SETS;
 use nodewise_projection::{Revision, RolloutPolicy, Workload};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1;
 use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
@@ -110,7 +111,7 @@ impl Caches {
             return Ok(());
         };
         for version in 1..10 {
-            let plan = planned(self.request(0, &|_| false))?;
+            let plan = planned(self.request(0, &Receiver::EMPTY))?;
             let status = plan.actions().find_map(|action| match &action.kind {
                 Some(v1::action::Kind::PatchObject(patch)) if patch.subresource == "status" => Some(patch),
                 _ => None,
@@ -145,7 +146,7 @@ mod tests {
 
     /// The names of the nodes whose pods the plan deletes.
     fn deletes(caches: &mut Caches) -> Result<usize> {
-        let plan = planned(caches.request(0, &|_| false))?;
+        let plan = planned(caches.request(0, &Receiver::EMPTY))?;
         let is_delete = |action: &&v1::Action| matches!(action.kind, Some(v1::action::Kind::DeletePod(_)));
         Ok(plan.actions().filter(is_delete).count())
     }
@@ -155,9 +156,9 @@ mod tests {
         for applies in [false, true] {
             let mut caches = caches()?;
             caches.add_policies(50, applies)?;
-            let plan = planned(caches.request(0, &|_| false))?;
+            let plan = planned(caches.request(0, &Receiver::EMPTY))?;
             assert_eq!(plan.verdict(), v1::Verdict::Noop, "{plan:?}");
-            let request = caches.request(0, &|_| false);
+            let request = caches.request(0, &Receiver::EMPTY);
             let snapshot = request.snapshot.context("a snapshot")?;
             let Some(v1::workload::Kind::DaemonSet(daemon_set)) =
                 snapshot.workload.and_then(|found| found.kind)

@@ -4,6 +4,7 @@ use anyhow::{Context as _, Result, ensure};
 use nodewise_client::Digest;
 use nodewise_executor::replica_set::{REPLICA_SETS, ReplicaSets};
 use nodewise_projection::{Pod, Workload};
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1;
 use nodewise_runtime::{Delta, event::ClusterEvent, kind::cached_kinds, store::Store};
 use serde_json::Value;
@@ -65,8 +66,8 @@ impl Settled for ReplicaSetCaches {
         Ok(())
     }
 
-    fn request(&mut self, known: &dyn Fn(&Digest) -> bool) -> v1::PlanRequest {
-        plan_request::<ReplicaSets>(&mut self.store, &self.workload, known)
+    fn request(&mut self, receiver: &Receiver<'_>) -> v1::PlanRequest {
+        plan_request::<ReplicaSets>(&mut self.store, &self.workload, receiver)
     }
 }
 
@@ -96,7 +97,7 @@ fn first_plan(replica_set: &Value) -> Result<v1::Plan> {
         listed(vec![workload.clone()]),
     ));
     store.apply(ClusterEvent::Pods(listed(Vec::new())));
-    let request = plan_request::<ReplicaSets>(&mut store, &workload, &|_| false);
+    let request = plan_request::<ReplicaSets>(&mut store, &workload, &Receiver::EMPTY);
     planned(request)
 }
 
@@ -111,7 +112,7 @@ mod tests {
             if let Some((pod, ready)) = change {
                 caches.set_ready(pod, ready)?;
             }
-            Ok(planned(caches.request(&|_| false))?.verdict())
+            Ok(planned(caches.request(&Receiver::EMPTY))?.verdict())
         };
         assert_eq!(verdict(None)?, v1::Verdict::Noop);
         assert_eq!(verdict(Some((7, false)))?, v1::Verdict::Apply);

@@ -243,6 +243,7 @@ async fn names_of_next_version(
         node_buckets: vec![bucket(
             v1::NodeBucket {
                 nodes: nodes.iter().map(named).collect(),
+                ..Default::default()
             }
             .encode_to_vec(),
         )],

@@ -19,6 +19,7 @@ use nodewise_client::{
 use nodewise_executor::{
     DaemonSets, Deployments, Kind as _, Manager, ReplicaSets, controller, manager, metrics::Metrics,
 };
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1::{self, action::Kind, workload};
 use nodewise_runtime::{actuator::KubeActuator, connect, events::EventRecorder};
 use nodewise_telemetry::http::Checks;
@@ -78,10 +79,10 @@ struct WrongClient {
 impl PlanService for WrongClient {
     async fn plan(&self, uid: &str, build: &mut BuildRequest<'_>) -> Result<Answer, ServiceError> {
         let defect = self.defect;
-        let mut wrong_request = |known: &dyn Fn(&Digest) -> bool| {
+        let mut wrong_request = |receiver: &Receiver<'_>| {
             let request = match defect {
-                Defect::SendsEverything => build(&|_| false),
-                _ => build(known),
+                Defect::SendsEverything => build(&Receiver::EMPTY),
+                _ => build(receiver),
             };
             change_request(defect, request)
         };
@@ -89,7 +90,7 @@ impl PlanService for WrongClient {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match (answer, last.get(uid)) {
             (Err(_), Some(plan)) if defect == Defect::ReappliesOldPlan => {
-                wrong_request(&|_| false);
+                wrong_request(&Receiver::EMPTY);
                 Ok(Answer {
                     plan: plan.clone(),
                     request: 0,

@@ -1,5 +1,6 @@
 //! A kind of workload whose pods are in the buckets of their own names, next to one whose pods are in those of their nodes.
 
+use nodewise_proto::bucket::Receiver;
 use nodewise_proto::workload::REPLICA_SET;
 
 use super::*;
@@ -47,7 +48,7 @@ fn of_set(name: &str, version: u32, uid: &str) -> Value {
 
 /// The names of the pods that are sent, and the number of buckets. Each is in the bucket of its name.
 fn by_name(store: &mut Store, workload: &Workload) -> (Vec<String>, u32) {
-    let buckets = store.pod_buckets(workload, &|_| false).buckets;
+    let buckets = store.pod_buckets(workload, &Receiver::EMPTY).buckets;
     let count = u32::try_from(buckets.len()).expect("few");
     let mut names = Vec::new();
     for (index, bucket) in buckets.into_iter().enumerate() {
@@ -104,7 +105,7 @@ fn orphans_are_in_the_buckets_of_each_kind() {
     let expected = ["a", "b", "c"].map(str::to_owned).to_vec();
     assert_eq!(by_name(&mut store, &mine), (expected.clone(), 1));
     assert_eq!(sent(&mut store, "d1").len(), 3);
-    let node_buckets = store.pod_buckets(&daemons, &|_| false).buckets;
+    let node_buckets = store.pod_buckets(&daemons, &Receiver::EMPTY).buckets;
     let filled = node_buckets
         .iter()
         .filter(|bucket| bucket.data.as_ref().is_some_and(|data| !data.is_empty()));
@@ -157,7 +158,7 @@ fn labels_of_the_template_are_sent() {
     let mut pod = of_set("p", 1, "u1");
     pod["metadata"]["labels"] = json!({"app": "foo", "tier": "a", "other": "x"});
     put(&mut store, &pod);
-    let bucket = store.pod_buckets(&mine, &|_| false).buckets.remove(0);
+    let bucket = store.pod_buckets(&mine, &Receiver::EMPTY).buckets.remove(0);
     let bucket = v1::PodBucket::decode(bucket.data.expect("inline")).expect("a bucket");
     let keys: Vec<_> = bucket.shared_metadata[0]
         .labels
