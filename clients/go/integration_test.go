@@ -138,7 +138,7 @@ func TestSimulatesWithTheService(t *testing.T) {
 		t.Fatal(err)
 	}
 	request := &nodewisev1.SimulateRequest{Snapshot: plan.GetSnapshot(), Assumptions: &nodewisev1.SimulationAssumptions{}}
-	build := func(func(planclient.Digest) bool) (*nodewisev1.SimulateRequest, error) { return request, nil }
+	build := func(planclient.Receiver) (*nodewisev1.SimulateRequest, error) { return request, nil }
 	var responses []*nodewisev1.SimulateResponse
 	err = planner.Simulate(t.Context(), "u1", build, func(response *nodewisev1.SimulateResponse) error {
 		responses = append(responses, response)

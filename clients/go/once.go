@@ -48,7 +48,7 @@ func PlanOnce(
 		return nil, err
 	}
 	sent := len(taken.snapshot.GetWorkload().GetDaemonSet().GetRolloutPolicies())
-	answer, err := planner.Plan(ctx, taken.uid, func(func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
+	answer, err := planner.Plan(ctx, taken.uid, func(planclient.Receiver) (*nodewisev1.PlanRequest, error) {
 		return &nodewisev1.PlanRequest{Snapshot: taken.snapshot, Options: taken.options}, nil
 	})
 	if err != nil {
@@ -76,7 +76,7 @@ func ExplainOnce(
 	if err != nil {
 		return nil, err
 	}
-	answer, err := explainer.Explain(ctx, taken.uid, func(func(planclient.Digest) bool) (*nodewisev1.ExplainRequest, error) {
+	answer, err := explainer.Explain(ctx, taken.uid, func(planclient.Receiver) (*nodewisev1.ExplainRequest, error) {
 		return &nodewisev1.ExplainRequest{Snapshot: taken.snapshot, Options: taken.options, NodeName: node}, nil
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func SimulateOnce(
 	if err != nil {
 		return err
 	}
-	build := func(func(planclient.Digest) bool) (*nodewisev1.SimulateRequest, error) {
+	build := func(planclient.Receiver) (*nodewisev1.SimulateRequest, error) {
 		return &nodewisev1.SimulateRequest{Snapshot: taken.snapshot, Options: taken.options, Assumptions: assumptions}, nil
 	}
 	if err := simulator.Simulate(ctx, taken.uid, build, each); err != nil {

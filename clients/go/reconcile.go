@@ -357,7 +357,7 @@ func (r *controller) plan(
 	var leftOut int
 	// unbuilt is the error of building the last request.
 	var unbuilt error
-	build := func(known func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
+	build := func(receiver planclient.Receiver) (*nodewisev1.PlanRequest, error) {
 		_, span := traces.Start(ctx, "snapshot")
 		defer span.End()
 		// A retry uses the newest object, unless the workload was replaced by another one.
@@ -377,7 +377,7 @@ func (r *controller) plan(
 			}
 		}
 		held := s.holdings.Get(workload.Key, workload.UID)
-		snapshot, others := takeSnapshot(s.store, r.kind, current, held, revisions, live, r.config.clock(), known)
+		snapshot, others := takeSnapshot(s.store, r.kind, current, held, revisions, live, r.config.clock(), receiver)
 		leftOut += others
 		policies := s.store.Policies(current)
 		origins = append(origins, planned{

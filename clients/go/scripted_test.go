@@ -23,7 +23,7 @@ type scripted struct {
 }
 
 func (s *scripted) Plan(ctx context.Context, uid string, build planclient.BuildRequest) (*planclient.Answer, error) {
-	request, err := build(func(planclient.Digest) bool { return false })
+	request, err := build(planclient.Receiver{})
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func TestALabelThatIsTakenAwayWhileItIsPlannedCounts(t *testing.T) {
 			t.Run(name+" "+when, func(t *testing.T) {
 				cluster := testkit.NewCluster(t)
 				cluster.Put(t, "daemonsets", daemonSet(ours))
-				isNone := func(planclient.Digest) bool { return false }
+				isNone := planclient.Receiver{}
 				planner := &service{plan: func(_ context.Context, build planclient.BuildRequest) (*planclient.Answer, error) {
 					if builtBefore {
 						if _, err := build(isNone); err != nil {

@@ -11,13 +11,14 @@ import (
 
 	"nodewise.dev/clients/go/internal/cluster"
 	"nodewise.dev/clients/go/nodewisev1"
+	"nodewise.dev/clients/go/planclient"
 )
 
-// takeSnapshot takes the snapshot of a workload with these revisions. Buckets for which known returns true are sent by digest alone. It returns how
+// takeSnapshot takes the snapshot of a workload with these revisions. Buckets that the receiver has are sent by digest alone. It returns how
 // many objects that the workload controls or may adopt were left out, because there are too many.
 func takeSnapshot(
 	store *cluster.Store, of *kind, workload *cluster.Workload, held *nodewisev1.ReconcileState,
-	revisions []*nodewisev1.ControllerRevision, live *liveObjects, now time.Time, known cluster.Known,
+	revisions []*nodewisev1.ControllerRevision, live *liveObjects, now time.Time, receiver planclient.Receiver,
 ) (snapshot *nodewisev1.Snapshot, leftOut int) {
 	message, leftOut := of.message(store, workload, live)
 	snapshot = &nodewisev1.Snapshot{
@@ -29,10 +30,10 @@ func takeSnapshot(
 		State:          held,
 	}
 	if of.reads(cluster.Nodes) {
-		snapshot.NodeBuckets = store.NodeBuckets(workload, known)
+		snapshot.NodeBuckets = store.NodeBuckets(workload, receiver.ReadsSharedLabels(), receiver.Has)
 	}
 	if of.Pods != cluster.NoPods {
-		snapshot.PodBuckets = store.PodBuckets(workload, known)
+		snapshot.PodBuckets = store.PodBuckets(workload, receiver.Has)
 	}
 	snapshot.BucketCount = uint32(max(len(snapshot.NodeBuckets), len(snapshot.PodBuckets)))
 	return snapshot, leftOut

@@ -68,7 +68,7 @@ func TestRevisionsThatFit(t *testing.T) {
 type askingTwice struct{ *scripted }
 
 func (a askingTwice) Plan(ctx context.Context, uid string, build planclient.BuildRequest) (*planclient.Answer, error) {
-	if _, err := build(func(planclient.Digest) bool { return false }); err != nil {
+	if _, err := build(planclient.Receiver{}); err != nil {
 		return nil, err
 	}
 	return a.scripted.Plan(ctx, uid, build)

@@ -44,7 +44,7 @@ func (s *service) Plan(ctx context.Context, _ string, build planclient.BuildRequ
 	if s.plan != nil {
 		return s.plan(ctx, build)
 	}
-	request, err := build(func(planclient.Digest) bool { return false })
+	request, err := build(planclient.Receiver{})
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,7 @@
 //!
 //! Every client writes buckets by the same rule, so that equal nodes have equal bytes, whatever their history and whoever sends them: an
 //! entry is shared if at least two nodes of the bucket have it, the entries are in order of key and value, and each node's numbers
-//! ascend. `testdata/shared_labels.json` has examples.
+//! ascend. `testdata/bucket_bytes.json` has examples.
 
 use std::collections::BTreeMap;
 

@@ -24,6 +24,10 @@ const STREAM_WINDOW: u32 = 4 << 20;
 /// HTTP/2 flow-control window of a connection, in bytes.
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
+/// Largest HTTP/2 frame that a client may send, in bytes. A snapshot of megabytes comes in few frames then. A connection may hold a
+/// frame that never ends, without any call: 256 connections take at most 32 MiB so.
+const FRAME: u32 = 128 << 10;
+
 /// Most bytes of the headers of a call: four times what a client sends that has a token and a trace context.
 const HEADERS: u32 = 16 << 10;
 /// How often the server checks whether the TLS files have changed.
@@ -124,6 +128,7 @@ pub async fn run(
     let server = Server::builder()
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME)
         .max_concurrent_streams(config.max_calls_per_connection)
         .http2_max_header_list_size(HEADERS)
         .http2_keepalive_interval(Some(config.keepalive))

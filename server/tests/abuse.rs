@@ -137,6 +137,31 @@ async fn a_connection_without_a_preface_is_closed() {
     plan(server.channel().await).await.expect("the server goes on");
 }
 
+// A frame is read into memory as a whole, and a connection needs no call for that.
+#[tokio::test]
+async fn frames_are_bounded() {
+    const FRAME: u32 = 128 << 10;
+    /// An empty SETTINGS frame, and a HEADERS frame of this length for the first stream.
+    fn frames(headers: u32) -> Vec<u8> {
+        let [_, length @ ..] = headers.to_be_bytes();
+        let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+        [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings, &length, &[1, 4, 0, 0, 0, 1]].concat()
+    }
+    let server = Server::start(Config::default()).await;
+    let mut client = TcpStream::connect(server.address).await.expect("a connection");
+    client.write_all(&frames(FRAME + 1)).await.expect("the connection is open");
+    let mut received = Vec::new();
+    let end = timeout(SOON, client.read_to_end(&mut received)).await;
+    let _ = end.expect("the connection is closed");
+    // SETTINGS_MAX_FRAME_SIZE has the number 5.
+    let announced = [&[0, 5][..], &FRAME.to_be_bytes()].concat();
+    assert!(
+        received.windows(announced.len()).any(|bytes| bytes == announced),
+        "{received:?}"
+    );
+    plan(server.channel().await).await.expect("the server goes on");
+}
+
 /// A configuration with a short transfer timeout.
 fn short_transfers() -> Config {
     Config {

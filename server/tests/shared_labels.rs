@@ -3,11 +3,11 @@
 mod support;
 
 use nodewise_proto::{nodes, v1};
-use nodewise_server::{Config, Refusal, decode, estimate, never};
+use nodewise_server::{Config, Refusal, estimate, never};
 use prost::Message as _;
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 use support::{Cluster, Form, bucket_message, engine, node};
-use tonic::Code;
 
 /// A settled cluster. Its template selects nodes by two labels, so that one of its nodes is in the plan if a label is misread.
 fn cluster(count: usize) -> Cluster {
@@ -252,60 +252,63 @@ fn pods_share_no_labels_in_this_way() {
     }
 }
 
-/// A small request cannot make the service write long labels millions of times.
+/// A small request cannot make the service write long labels millions of times: a reference takes a few bytes.
 #[test]
-fn each_reference_to_a_label_counts() {
-    let labels = |count: usize| (0..count).map(|number| entry(&format!("{number:0>200}"), &"v".repeat(63)));
-    let bucket = |nodes: usize, labels: Vec<v1::SharedLabel>| {
-        let numbers: Vec<u32> = (1..).take(labels.len()).collect();
-        let node = |number: usize| v1::Node {
-            name: number.to_string(),
-            shared_labels: numbers.clone(),
-            ..Default::default()
-        };
-        v1::NodeBucket {
-            nodes: (0..nodes).map(node).collect(),
-            shared_labels: labels,
-        }
-    };
-    let many = with(&bucket(10_000, labels(1_000).collect())).encode_to_vec();
-    assert!(many.len() < 20 << 20);
-    let status = decode::<v1::PlanRequest>(many.into()).expect_err("gigabytes");
-    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
-    // As many labels of the nodes' own take as much.
-    let shared = bucket(1_000, labels(20).collect());
-    let own = nodes::whole(shared.clone()).unwrap();
-    let plain = v1::NodeBucket {
-        nodes: own,
+fn a_reference_to_a_long_label_takes_a_few_bytes() {
+    let labels: Vec<_> = (0..1_000)
+        .map(|number| entry(&format!("{number:0>200}"), &"v".repeat(63)))
+        .collect();
+    let numbers: Vec<u32> = (1..).take(labels.len()).collect();
+    // Each node leaves out another label, so that each is a class of its own.
+    let node = |number: usize| v1::Node {
+        name: number.to_string(),
+        shared_labels: [&numbers[..number], &numbers[number + 1..]].concat(),
         ..Default::default()
     };
-    let mut request = Cluster::settled(2).request(1, Form::Inline);
-    request.snapshot.as_mut().unwrap().node_buckets[0].data = Some(plain.encode_to_vec().into());
-    let of_plain = estimate::<v1::PlanRequest>(&request.encode_to_vec()).unwrap();
-    let of_shared = estimate::<v1::PlanRequest>(&with(&shared).encode_to_vec()).unwrap();
-    let ratio = of_shared as f64 / of_plain as f64;
-    assert!((0.95..1.05).contains(&ratio), "{of_shared} and {of_plain}");
+    let bucket = v1::NodeBucket {
+        nodes: (0..1_000).map(node).collect(),
+        shared_labels: labels,
+    };
+    let mut request = with(&bucket);
+    let snapshot = request.snapshot.as_mut().unwrap();
+    snapshot.set_digest_function(v1::DigestFunction::Sha256);
+    snapshot.node_buckets[0].digest = Sha256::digest(bucket.encode_to_vec()).to_vec().into();
+    let bytes = request.encoded_len();
+    let estimate = estimate::<v1::PlanRequest>(&request.encode_to_vec()).expect("it is accepted");
+    assert!(estimate < 10 * bytes, "{estimate} for {bytes}");
+    let engine = engine();
+    engine.plan(request, &never).expect("a plan");
+    // Written out, the labels would take 263 MB.
+    let kept = engine.cache().bytes();
+    assert!(kept < 10 * bytes as u64, "{kept} for {bytes}");
 }
 
 /// Protobuf allows numbers that are not packed. They count like packed ones.
 #[test]
 fn numbers_that_are_not_packed_count() {
-    let label = entry("k", &"v".repeat(4_000));
-    let mut bucket = vec![0x12];
-    prost::encoding::encode_varint(label.encoded_len() as u64, &mut bucket);
-    bucket.extend(label.encode_to_vec());
-    let numbers = [0x48, 0x01].repeat(1_000_000);
-    let node = [vec![0x0a, 0x01, b'n'], numbers].concat();
-    bucket.push(0x0a);
-    prost::encoding::encode_varint(node.len() as u64, &mut bucket);
-    bucket.extend(node);
-    let mut request = Cluster::settled(2).request(1, Form::Inline);
-    request.snapshot.as_mut().unwrap().node_buckets[0] = v1::Bucket {
-        data_with_shared_labels: Some(bucket.into()),
-        ..Default::default()
+    let estimate_of = |numbers: Vec<u8>| {
+        let node = [vec![0x0a, 0x01, b'n'], numbers].concat();
+        let mut bucket = vec![0x0a];
+        prost::encoding::encode_varint(node.len() as u64, &mut bucket);
+        bucket.extend(node);
+        let mut request = Cluster::settled(2).request(1, Form::Inline);
+        request.snapshot.as_mut().unwrap().node_buckets[0] = v1::Bucket {
+            data_with_shared_labels: Some(bucket.into()),
+            ..Default::default()
+        };
+        estimate::<v1::PlanRequest>(&request.encode_to_vec()).expect("it is accepted")
     };
-    let status = decode::<v1::PlanRequest>(request.encode_to_vec().into()).expect_err("gigabytes");
-    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    let count = 100_000;
+    let mut packed = vec![0x4a];
+    prost::encoding::encode_varint(count, &mut packed);
+    packed.extend([1].repeat(count as usize));
+    let (packed, not_packed, none) = (
+        estimate_of(packed),
+        estimate_of([0x48, 0x01].repeat(count as usize)),
+        estimate_of(Vec::new()),
+    );
+    assert!(packed - none >= 12 * count as usize, "{packed} {none}");
+    assert!(not_packed - none >= 12 * count as usize, "{not_packed} {none}");
 }
 
 #[test]

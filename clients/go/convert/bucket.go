@@ -55,8 +55,8 @@ func buckets[M any](members [][]M, write func([]M) ([]byte, error)) ([]*nodewise
 	return list, nil
 }
 
-// NodeBucketBytes returns the canonical bytes of a bucket of nodes: nodes are ordered by name, and labels by key. They are the same in every
-// client, for any order of the arguments.
+// NodeBucketBytes returns the canonical bytes of a bucket of nodes in the form that every version of the service reads: nodes are ordered by name,
+// and labels by key. They are the same in every client, for any order of the arguments.
 func NodeBucketBytes(nodes []*nodewisev1.Node) ([]byte, error) {
 	bucket := &nodewisev1.NodeBucket{Nodes: slices.Clone(nodes)}
 	for i, node := range bucket.Nodes {
@@ -69,12 +69,12 @@ func NodeBucketBytes(nodes []*nodewisev1.Node) ([]byte, error) {
 	return encode(bucket)
 }
 
-// PodBucketBytes returns the canonical bytes of a bucket of pods: first the pods of the workload by name, then the orphans by name. Labels are
-// ordered by key. Metadata that pods share is written once, in the order of its first use.
+// PodBucketBytes returns the canonical bytes of a bucket of pods: pods are ordered by target node and then by name, and labels by key. Metadata that
+// pods share is written once, in the order of its first use.
 func PodBucketBytes(pods []*nodewisev1.Pod) ([]byte, error) {
 	ordered := slices.Clone(pods)
 	slices.SortFunc(ordered, func(a, b *nodewisev1.Pod) int {
-		return cmp.Or(compareOrphans(a, b), cmp.Compare(a.GetName(), b.GetName()))
+		return cmp.Or(cmp.Compare(TargetNode(a), TargetNode(b)), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	bucket := &nodewisev1.PodBucket{Pods: make([]*nodewisev1.Pod, 0, len(pods))}
 	numbers := map[string]uint32{}
@@ -97,17 +97,6 @@ func PodBucketBytes(pods []*nodewisev1.Pod) ([]byte, error) {
 		pod.Labels, pod.Controller, pod.SharedMetadata = nil, nil, numbers[string(key)]
 	}
 	return encode(bucket)
-}
-
-func compareOrphans(a, b *nodewisev1.Pod) int {
-	switch {
-	case (a.Controller == nil) == (b.Controller == nil):
-		return 0
-	case a.Controller == nil:
-		return 1
-	default:
-		return -1
-	}
 }
 
 func encode(message proto.Message) ([]byte, error) {

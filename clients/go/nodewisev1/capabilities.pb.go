@@ -77,7 +77,8 @@ type GetCapabilitiesResponse struct {
 	// The methods of ReconcileService that this replica has, for example `EvaluateNodes`. Empty: Plan, PlanStream, Report,
 	// GetCapabilities and Explain, as before there was this field.
 	Methods []string `protobuf:"bytes,7,rep,name=methods,proto3" json:"methods,omitempty"`
-	// What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`. Empty before there was this field.
+	// What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`, `SharedLabels` if it reads
+	// `Bucket.data_with_shared_labels`. Empty before there was this field.
 	Features      []string `protobuf:"bytes,8,rep,name=features,proto3" json:"features,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

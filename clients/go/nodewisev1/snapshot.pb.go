@@ -1492,16 +1492,22 @@ func (x *ControllerRevision) GetReadAfterNameCollision() bool {
 
 // Bucket is a part of the nodes or of the pods. The executor sends the bucket's bytes, or only their digest if it expects that the
 // replica has cached the bucket.
+//
+// At most one of `data` and `data_with_shared_labels` is set.
 type Bucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The serialized NodeBucket or PodBucket. Absent: the replica reads the bucket from its cache. Present and empty: the bucket has
-	// no entries.
+	// The serialized NodeBucket or PodBucket. Absent, like the field below: the replica reads the bucket from its cache. Present and
+	// empty: the bucket has no entries. A NodeBucket with `shared_labels` is not allowed here.
 	Data []byte `protobuf:"bytes,1,opt,name=data,proto3,oneof" json:"data,omitempty"`
-	// The digest of the serialized bucket. Required without `data`. If `data` is set and the digest is empty, the replica does not
-	// cache the bucket. If both are set and do not match, the request fails.
-	Digest        []byte `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	// The digest of the serialized bucket. Required without the bucket's bytes. If the bytes are set and the digest is empty, the replica
+	// does not cache the bucket. If both are set and do not match, the request fails.
+	Digest []byte `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// The serialized NodeBucket in place of `data`, if it has `shared_labels`. Only for a replica whose
+	// `GetCapabilitiesResponse.features` has `SharedLabels`. An earlier version does not know this field: to it the bucket has no bytes, so
+	// it answers that it lacks the bucket, and plans nothing. In `data` it would read nodes without these labels.
+	DataWithSharedLabels []byte `protobuf:"bytes,3,opt,name=data_with_shared_labels,json=dataWithSharedLabels,proto3,oneof" json:"data_with_shared_labels,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *Bucket) Reset() {
@@ -1548,11 +1554,21 @@ func (x *Bucket) GetDigest() []byte {
 	return nil
 }
 
-// NodeBucket is the message in `Bucket.data` of `Snapshot.node_buckets`.
+func (x *Bucket) GetDataWithSharedLabels() []byte {
+	if x != nil {
+		return x.DataWithSharedLabels
+	}
+	return nil
+}
+
+// NodeBucket is the message in the buckets of `Snapshot.node_buckets`.
 type NodeBucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The nodes whose name hashes to this bucket, in any order. The service is fastest if they are sorted by name.
-	Nodes         []*Node `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	Nodes []*Node `protobuf:"bytes,1,rep,name=nodes,proto3" json:"nodes,omitempty"`
+	// Labels that several nodes have in common. A node refers to an entry with `Node.shared_labels`. Optional: without it a bucket takes
+	// several times as many bytes. Allowed in `Bucket.data_with_shared_labels` only.
+	SharedLabels  []*SharedLabel `protobuf:"bytes,2,rep,name=shared_labels,json=sharedLabels,proto3" json:"shared_labels,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1594,6 +1610,78 @@ func (x *NodeBucket) GetNodes() []*Node {
 	return nil
 }
 
+func (x *NodeBucket) GetSharedLabels() []*SharedLabel {
+	if x != nil {
+		return x.SharedLabels
+	}
+	return nil
+}
+
+// SharedLabel is a label that several nodes of a bucket have.
+type SharedLabel struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The key. Required.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// The value. May be empty.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// True: the value of each node that refers to this entry is that node's own name, as of `kubernetes.io/hostname` on most nodes. `value`
+	// must be empty.
+	ValueIsNodeName bool `protobuf:"varint,3,opt,name=value_is_node_name,json=valueIsNodeName,proto3" json:"value_is_node_name,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *SharedLabel) Reset() {
+	*x = SharedLabel{}
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SharedLabel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SharedLabel) ProtoMessage() {}
+
+func (x *SharedLabel) ProtoReflect() protoreflect.Message {
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SharedLabel.ProtoReflect.Descriptor instead.
+func (*SharedLabel) Descriptor() ([]byte, []int) {
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *SharedLabel) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *SharedLabel) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *SharedLabel) GetValueIsNodeName() bool {
+	if x != nil {
+		return x.ValueIsNodeName
+	}
+	return false
+}
+
 // PodBucket is the message in `Bucket.data` of `Snapshot.pod_buckets`.
 type PodBucket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1609,7 +1697,7 @@ type PodBucket struct {
 
 func (x *PodBucket) Reset() {
 	*x = PodBucket{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +1709,7 @@ func (x *PodBucket) String() string {
 func (*PodBucket) ProtoMessage() {}
 
 func (x *PodBucket) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[14]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +1722,7 @@ func (x *PodBucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodBucket.ProtoReflect.Descriptor instead.
 func (*PodBucket) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{14}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *PodBucket) GetPods() []*Pod {
@@ -1666,7 +1754,7 @@ type SharedMetadata struct {
 
 func (x *SharedMetadata) Reset() {
 	*x = SharedMetadata{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1678,7 +1766,7 @@ func (x *SharedMetadata) String() string {
 func (*SharedMetadata) ProtoMessage() {}
 
 func (x *SharedMetadata) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[15]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1691,7 +1779,7 @@ func (x *SharedMetadata) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SharedMetadata.ProtoReflect.Descriptor instead.
 func (*SharedMetadata) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{15}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *SharedMetadata) GetLabels() []*Label {
@@ -1722,7 +1810,7 @@ type Label struct {
 
 func (x *Label) Reset() {
 	*x = Label{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1734,7 +1822,7 @@ func (x *Label) String() string {
 func (*Label) ProtoMessage() {}
 
 func (x *Label) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[16]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1747,7 +1835,7 @@ func (x *Label) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Label.ProtoReflect.Descriptor instead.
 func (*Label) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{16}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Label) GetKey() string {
@@ -1783,13 +1871,16 @@ type Node struct {
 	ReadyTransitionTime *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=ready_transition_time,json=readyTransitionTime,proto3" json:"ready_transition_time,omitempty"`
 	// Whether the condition `MaintenanceInProgress` is `True`.
 	MaintenanceInProgress bool `protobuf:"varint,8,opt,name=maintenance_in_progress,json=maintenanceInProgress,proto3" json:"maintenance_in_progress,omitempty"`
-	unknownFields         protoimpl.UnknownFields
-	sizeCache             protoimpl.SizeCache
+	// Further labels: entries of `NodeBucket.shared_labels`, counted from 1. The service is fastest if the keys of the entries ascend. No
+	// two entries may have the same key, nor an entry the key of one of `labels`.
+	SharedLabels  []uint32 `protobuf:"varint,9,rep,packed,name=shared_labels,json=sharedLabels,proto3" json:"shared_labels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1801,7 +1892,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[17]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1814,7 +1905,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{17}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Node) GetName() string {
@@ -1873,6 +1964,13 @@ func (x *Node) GetMaintenanceInProgress() bool {
 	return false
 }
 
+func (x *Node) GetSharedLabels() []uint32 {
+	if x != nil {
+		return x.SharedLabels
+	}
+	return nil
+}
+
 // Taint is one entry of a node's spec.taints.
 type Taint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1888,7 +1986,7 @@ type Taint struct {
 
 func (x *Taint) Reset() {
 	*x = Taint{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1900,7 +1998,7 @@ func (x *Taint) String() string {
 func (*Taint) ProtoMessage() {}
 
 func (x *Taint) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[18]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1913,7 +2011,7 @@ func (x *Taint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Taint.ProtoReflect.Descriptor instead.
 func (*Taint) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{18}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Taint) GetKey() string {
@@ -1985,7 +2083,7 @@ type Pod struct {
 
 func (x *Pod) Reset() {
 	*x = Pod{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1997,7 +2095,7 @@ func (x *Pod) String() string {
 func (*Pod) ProtoMessage() {}
 
 func (x *Pod) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[19]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2010,7 +2108,7 @@ func (x *Pod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pod.ProtoReflect.Descriptor instead.
 func (*Pod) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{19}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Pod) GetName() string {
@@ -2140,7 +2238,7 @@ type ControllerReference struct {
 
 func (x *ControllerReference) Reset() {
 	*x = ControllerReference{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2250,7 @@ func (x *ControllerReference) String() string {
 func (*ControllerReference) ProtoMessage() {}
 
 func (x *ControllerReference) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[20]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2263,7 @@ func (x *ControllerReference) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ControllerReference.ProtoReflect.Descriptor instead.
 func (*ControllerReference) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{20}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ControllerReference) GetKind() string {
@@ -2219,7 +2317,7 @@ type ReconcileState struct {
 
 func (x *ReconcileState) Reset() {
 	*x = ReconcileState{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2329,7 @@ func (x *ReconcileState) String() string {
 func (*ReconcileState) ProtoMessage() {}
 
 func (x *ReconcileState) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[21]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2342,7 @@ func (x *ReconcileState) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReconcileState.ProtoReflect.Descriptor instead.
 func (*ReconcileState) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{21}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ReconcileState) GetExpectations() *Expectations {
@@ -2308,7 +2406,7 @@ type BlockedEviction struct {
 
 func (x *BlockedEviction) Reset() {
 	*x = BlockedEviction{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2418,7 @@ func (x *BlockedEviction) String() string {
 func (*BlockedEviction) ProtoMessage() {}
 
 func (x *BlockedEviction) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[22]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2431,7 @@ func (x *BlockedEviction) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BlockedEviction.ProtoReflect.Descriptor instead.
 func (*BlockedEviction) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{22}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *BlockedEviction) GetPodUid() string {
@@ -2387,7 +2485,7 @@ type Expectations struct {
 
 func (x *Expectations) Reset() {
 	*x = Expectations{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2399,7 +2497,7 @@ func (x *Expectations) String() string {
 func (*Expectations) ProtoMessage() {}
 
 func (x *Expectations) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[23]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2412,7 +2510,7 @@ func (x *Expectations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Expectations.ProtoReflect.Descriptor instead.
 func (*Expectations) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{23}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Expectations) GetSetAt() *timestamppb.Timestamp {
@@ -2450,7 +2548,7 @@ type ExpectedCreate struct {
 
 func (x *ExpectedCreate) Reset() {
 	*x = ExpectedCreate{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2462,7 +2560,7 @@ func (x *ExpectedCreate) String() string {
 func (*ExpectedCreate) ProtoMessage() {}
 
 func (x *ExpectedCreate) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[24]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2475,7 +2573,7 @@ func (x *ExpectedCreate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpectedCreate.ProtoReflect.Descriptor instead.
 func (*ExpectedCreate) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{24}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExpectedCreate) GetPodName() string {
@@ -2508,7 +2606,7 @@ type SlowStart struct {
 
 func (x *SlowStart) Reset() {
 	*x = SlowStart{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2520,7 +2618,7 @@ func (x *SlowStart) String() string {
 func (*SlowStart) ProtoMessage() {}
 
 func (x *SlowStart) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[25]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2533,7 +2631,7 @@ func (x *SlowStart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SlowStart.ProtoReflect.Descriptor instead.
 func (*SlowStart) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{25}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SlowStart) GetSize() uint32 {
@@ -2574,7 +2672,7 @@ type FailedPodBackoff struct {
 
 func (x *FailedPodBackoff) Reset() {
 	*x = FailedPodBackoff{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[26]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2586,7 +2684,7 @@ func (x *FailedPodBackoff) String() string {
 func (*FailedPodBackoff) ProtoMessage() {}
 
 func (x *FailedPodBackoff) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[26]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2599,7 +2697,7 @@ func (x *FailedPodBackoff) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FailedPodBackoff.ProtoReflect.Descriptor instead.
 func (*FailedPodBackoff) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{26}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FailedPodBackoff) GetObservedGeneration() int64 {
@@ -2647,7 +2745,7 @@ type PodNameCollision struct {
 
 func (x *PodNameCollision) Reset() {
 	*x = PodNameCollision{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[27]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2659,7 +2757,7 @@ func (x *PodNameCollision) String() string {
 func (*PodNameCollision) ProtoMessage() {}
 
 func (x *PodNameCollision) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[27]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2672,7 +2770,7 @@ func (x *PodNameCollision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodNameCollision.ProtoReflect.Descriptor instead.
 func (*PodNameCollision) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{27}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PodNameCollision) GetNodeName() string {
@@ -2715,7 +2813,7 @@ type UsedPodName struct {
 
 func (x *UsedPodName) Reset() {
 	*x = UsedPodName{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[28]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2727,7 +2825,7 @@ func (x *UsedPodName) String() string {
 func (*UsedPodName) ProtoMessage() {}
 
 func (x *UsedPodName) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[28]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2740,7 +2838,7 @@ func (x *UsedPodName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UsedPodName.ProtoReflect.Descriptor instead.
 func (*UsedPodName) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{28}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *UsedPodName) GetNodeName() string {
@@ -2772,7 +2870,7 @@ type OwnWrite struct {
 
 func (x *OwnWrite) Reset() {
 	*x = OwnWrite{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[29]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2784,7 +2882,7 @@ func (x *OwnWrite) String() string {
 func (*OwnWrite) ProtoMessage() {}
 
 func (x *OwnWrite) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[29]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2797,7 +2895,7 @@ func (x *OwnWrite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OwnWrite.ProtoReflect.Descriptor instead.
 func (*OwnWrite) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{29}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *OwnWrite) GetResource() string {
@@ -2848,7 +2946,7 @@ type PlanOptions struct {
 
 func (x *PlanOptions) Reset() {
 	*x = PlanOptions{}
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[30]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2860,7 +2958,7 @@ func (x *PlanOptions) String() string {
 func (*PlanOptions) ProtoMessage() {}
 
 func (x *PlanOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_nodewise_v1_snapshot_proto_msgTypes[30]
+	mi := &file_nodewise_v1_snapshot_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2873,7 +2971,7 @@ func (x *PlanOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanOptions.ProtoReflect.Descriptor instead.
 func (*PlanOptions) Descriptor() ([]byte, []int) {
-	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{30}
+	return file_nodewise_v1_snapshot_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PlanOptions) GetProfile() Profile {
@@ -2995,14 +3093,21 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\x19read_after_name_collision\x18\x03 \x01(\bR\x16readAfterNameCollision\"g\n" +
 	"\x12ControllerRevision\x12\x16\n" +
 	"\x06object\x18\x01 \x01(\fR\x06object\x129\n" +
-	"\x19read_after_name_collision\x18\x02 \x01(\bR\x16readAfterNameCollision\"B\n" +
+	"\x19read_after_name_collision\x18\x02 \x01(\bR\x16readAfterNameCollision\"\x9a\x01\n" +
 	"\x06Bucket\x12\x17\n" +
 	"\x04data\x18\x01 \x01(\fH\x00R\x04data\x88\x01\x01\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\fR\x06digestB\a\n" +
-	"\x05_data\"5\n" +
+	"\x06digest\x18\x02 \x01(\fR\x06digest\x12:\n" +
+	"\x17data_with_shared_labels\x18\x03 \x01(\fH\x01R\x14dataWithSharedLabels\x88\x01\x01B\a\n" +
+	"\x05_dataB\x1a\n" +
+	"\x18_data_with_shared_labels\"t\n" +
 	"\n" +
 	"NodeBucket\x12'\n" +
-	"\x05nodes\x18\x01 \x03(\v2\x11.nodewise.v1.NodeR\x05nodes\"w\n" +
+	"\x05nodes\x18\x01 \x03(\v2\x11.nodewise.v1.NodeR\x05nodes\x12=\n" +
+	"\rshared_labels\x18\x02 \x03(\v2\x18.nodewise.v1.SharedLabelR\fsharedLabels\"b\n" +
+	"\vSharedLabel\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12+\n" +
+	"\x12value_is_node_name\x18\x03 \x01(\bR\x0fvalueIsNodeName\"w\n" +
 	"\tPodBucket\x12$\n" +
 	"\x04pods\x18\x01 \x03(\v2\x10.nodewise.v1.PodR\x04pods\x12D\n" +
 	"\x0fshared_metadata\x18\x02 \x03(\v2\x1b.nodewise.v1.SharedMetadataR\x0esharedMetadata\"~\n" +
@@ -3013,7 +3118,7 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"controller\"/\n" +
 	"\x05Label\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value\"\xe6\x02\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\"\x8b\x03\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03uid\x18\x02 \x01(\tR\x03uid\x12*\n" +
@@ -3022,7 +3127,8 @@ const file_nodewise_v1_snapshot_proto_rawDesc = "" +
 	"\runschedulable\x18\x05 \x01(\bR\runschedulable\x122\n" +
 	"\x05ready\x18\x06 \x01(\x0e2\x1c.nodewise.v1.ConditionStatusR\x05ready\x12N\n" +
 	"\x15ready_transition_time\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\x13readyTransitionTime\x126\n" +
-	"\x17maintenance_in_progress\x18\b \x01(\bR\x15maintenanceInProgress\"G\n" +
+	"\x17maintenance_in_progress\x18\b \x01(\bR\x15maintenanceInProgress\x12#\n" +
+	"\rshared_labels\x18\t \x03(\rR\fsharedLabels\"G\n" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
@@ -3176,7 +3282,7 @@ func file_nodewise_v1_snapshot_proto_rawDescGZIP() []byte {
 }
 
 var file_nodewise_v1_snapshot_proto_enumTypes = make([]protoimpl.EnumInfo, 8)
-var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 31)
+var file_nodewise_v1_snapshot_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_nodewise_v1_snapshot_proto_goTypes = []any{
 	(AnalysisVerdict)(0),          // 0: nodewise.v1.AnalysisVerdict
 	(DigestFunction)(0),           // 1: nodewise.v1.DigestFunction
@@ -3200,85 +3306,87 @@ var file_nodewise_v1_snapshot_proto_goTypes = []any{
 	(*ControllerRevision)(nil),    // 19: nodewise.v1.ControllerRevision
 	(*Bucket)(nil),                // 20: nodewise.v1.Bucket
 	(*NodeBucket)(nil),            // 21: nodewise.v1.NodeBucket
-	(*PodBucket)(nil),             // 22: nodewise.v1.PodBucket
-	(*SharedMetadata)(nil),        // 23: nodewise.v1.SharedMetadata
-	(*Label)(nil),                 // 24: nodewise.v1.Label
-	(*Node)(nil),                  // 25: nodewise.v1.Node
-	(*Taint)(nil),                 // 26: nodewise.v1.Taint
-	(*Pod)(nil),                   // 27: nodewise.v1.Pod
-	(*ControllerReference)(nil),   // 28: nodewise.v1.ControllerReference
-	(*ReconcileState)(nil),        // 29: nodewise.v1.ReconcileState
-	(*BlockedEviction)(nil),       // 30: nodewise.v1.BlockedEviction
-	(*Expectations)(nil),          // 31: nodewise.v1.Expectations
-	(*ExpectedCreate)(nil),        // 32: nodewise.v1.ExpectedCreate
-	(*SlowStart)(nil),             // 33: nodewise.v1.SlowStart
-	(*FailedPodBackoff)(nil),      // 34: nodewise.v1.FailedPodBackoff
-	(*PodNameCollision)(nil),      // 35: nodewise.v1.PodNameCollision
-	(*UsedPodName)(nil),           // 36: nodewise.v1.UsedPodName
-	(*OwnWrite)(nil),              // 37: nodewise.v1.OwnWrite
-	(*PlanOptions)(nil),           // 38: nodewise.v1.PlanOptions
-	(*timestamppb.Timestamp)(nil), // 39: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 40: google.protobuf.Duration
+	(*SharedLabel)(nil),           // 22: nodewise.v1.SharedLabel
+	(*PodBucket)(nil),             // 23: nodewise.v1.PodBucket
+	(*SharedMetadata)(nil),        // 24: nodewise.v1.SharedMetadata
+	(*Label)(nil),                 // 25: nodewise.v1.Label
+	(*Node)(nil),                  // 26: nodewise.v1.Node
+	(*Taint)(nil),                 // 27: nodewise.v1.Taint
+	(*Pod)(nil),                   // 28: nodewise.v1.Pod
+	(*ControllerReference)(nil),   // 29: nodewise.v1.ControllerReference
+	(*ReconcileState)(nil),        // 30: nodewise.v1.ReconcileState
+	(*BlockedEviction)(nil),       // 31: nodewise.v1.BlockedEviction
+	(*Expectations)(nil),          // 32: nodewise.v1.Expectations
+	(*ExpectedCreate)(nil),        // 33: nodewise.v1.ExpectedCreate
+	(*SlowStart)(nil),             // 34: nodewise.v1.SlowStart
+	(*FailedPodBackoff)(nil),      // 35: nodewise.v1.FailedPodBackoff
+	(*PodNameCollision)(nil),      // 36: nodewise.v1.PodNameCollision
+	(*UsedPodName)(nil),           // 37: nodewise.v1.UsedPodName
+	(*OwnWrite)(nil),              // 38: nodewise.v1.OwnWrite
+	(*PlanOptions)(nil),           // 39: nodewise.v1.PlanOptions
+	(*timestamppb.Timestamp)(nil), // 40: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 41: google.protobuf.Duration
 }
 var file_nodewise_v1_snapshot_proto_depIdxs = []int32{
-	39, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
+	40, // 0: nodewise.v1.Snapshot.now:type_name -> google.protobuf.Timestamp
 	9,  // 1: nodewise.v1.Snapshot.workload:type_name -> nodewise.v1.Workload
 	19, // 2: nodewise.v1.Snapshot.revisions:type_name -> nodewise.v1.ControllerRevision
 	20, // 3: nodewise.v1.Snapshot.node_buckets:type_name -> nodewise.v1.Bucket
 	20, // 4: nodewise.v1.Snapshot.pod_buckets:type_name -> nodewise.v1.Bucket
 	1,  // 5: nodewise.v1.Snapshot.digest_function:type_name -> nodewise.v1.DigestFunction
-	29, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
-	37, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
+	30, // 6: nodewise.v1.Snapshot.state:type_name -> nodewise.v1.ReconcileState
+	38, // 7: nodewise.v1.Snapshot.own_writes:type_name -> nodewise.v1.OwnWrite
 	10, // 8: nodewise.v1.Workload.daemon_set:type_name -> nodewise.v1.DaemonSet
 	15, // 9: nodewise.v1.Workload.replica_set:type_name -> nodewise.v1.ReplicaSet
 	17, // 10: nodewise.v1.Workload.deployment:type_name -> nodewise.v1.Deployment
 	11, // 11: nodewise.v1.DaemonSet.rollout_policies:type_name -> nodewise.v1.RolloutPolicy
 	13, // 12: nodewise.v1.DaemonSet.measurements:type_name -> nodewise.v1.Measurement
 	12, // 13: nodewise.v1.Measurement.id:type_name -> nodewise.v1.MeasurementId
-	39, // 14: nodewise.v1.Measurement.time:type_name -> google.protobuf.Timestamp
+	40, // 14: nodewise.v1.Measurement.time:type_name -> google.protobuf.Timestamp
 	14, // 15: nodewise.v1.Measurement.verdict:type_name -> nodewise.v1.MeasuredVerdict
 	0,  // 16: nodewise.v1.MeasuredVerdict.verdict:type_name -> nodewise.v1.AnalysisVerdict
 	16, // 17: nodewise.v1.ReplicaSet.related_pods:type_name -> nodewise.v1.NodePodCount
 	18, // 18: nodewise.v1.Deployment.replica_sets:type_name -> nodewise.v1.DeploymentReplicaSet
-	25, // 19: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
-	27, // 20: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
-	23, // 21: nodewise.v1.PodBucket.shared_metadata:type_name -> nodewise.v1.SharedMetadata
-	24, // 22: nodewise.v1.SharedMetadata.labels:type_name -> nodewise.v1.Label
-	28, // 23: nodewise.v1.SharedMetadata.controller:type_name -> nodewise.v1.ControllerReference
-	24, // 24: nodewise.v1.Node.labels:type_name -> nodewise.v1.Label
-	26, // 25: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
-	2,  // 26: nodewise.v1.Node.ready:type_name -> nodewise.v1.ConditionStatus
-	39, // 27: nodewise.v1.Node.ready_transition_time:type_name -> google.protobuf.Timestamp
-	24, // 28: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
-	28, // 29: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
-	3,  // 30: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
-	2,  // 31: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
-	39, // 32: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
-	39, // 33: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
-	39, // 34: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
-	31, // 35: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
-	34, // 36: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
-	35, // 37: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
-	33, // 38: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
-	36, // 39: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
-	30, // 40: nodewise.v1.ReconcileState.blocked_evictions:type_name -> nodewise.v1.BlockedEviction
-	39, // 41: nodewise.v1.BlockedEviction.retry_time:type_name -> google.protobuf.Timestamp
-	39, // 42: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
-	32, // 43: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
-	39, // 44: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
-	40, // 45: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
-	39, // 46: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
-	5,  // 47: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
-	7,  // 48: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
-	7,  // 49: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
-	6,  // 50: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
-	4,  // 51: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
-	6,  // 52: nodewise.v1.PlanOptions.disabled_feature_gates:type_name -> nodewise.v1.FeatureGate
-	53, // [53:53] is the sub-list for method output_type
-	53, // [53:53] is the sub-list for method input_type
-	53, // [53:53] is the sub-list for extension type_name
-	53, // [53:53] is the sub-list for extension extendee
-	0,  // [0:53] is the sub-list for field type_name
+	26, // 19: nodewise.v1.NodeBucket.nodes:type_name -> nodewise.v1.Node
+	22, // 20: nodewise.v1.NodeBucket.shared_labels:type_name -> nodewise.v1.SharedLabel
+	28, // 21: nodewise.v1.PodBucket.pods:type_name -> nodewise.v1.Pod
+	24, // 22: nodewise.v1.PodBucket.shared_metadata:type_name -> nodewise.v1.SharedMetadata
+	25, // 23: nodewise.v1.SharedMetadata.labels:type_name -> nodewise.v1.Label
+	29, // 24: nodewise.v1.SharedMetadata.controller:type_name -> nodewise.v1.ControllerReference
+	25, // 25: nodewise.v1.Node.labels:type_name -> nodewise.v1.Label
+	27, // 26: nodewise.v1.Node.taints:type_name -> nodewise.v1.Taint
+	2,  // 27: nodewise.v1.Node.ready:type_name -> nodewise.v1.ConditionStatus
+	40, // 28: nodewise.v1.Node.ready_transition_time:type_name -> google.protobuf.Timestamp
+	25, // 29: nodewise.v1.Pod.labels:type_name -> nodewise.v1.Label
+	29, // 30: nodewise.v1.Pod.controller:type_name -> nodewise.v1.ControllerReference
+	3,  // 31: nodewise.v1.Pod.phase:type_name -> nodewise.v1.PodPhase
+	2,  // 32: nodewise.v1.Pod.ready:type_name -> nodewise.v1.ConditionStatus
+	40, // 33: nodewise.v1.Pod.ready_transition_time:type_name -> google.protobuf.Timestamp
+	40, // 34: nodewise.v1.Pod.creation_time:type_name -> google.protobuf.Timestamp
+	40, // 35: nodewise.v1.Pod.deletion_time:type_name -> google.protobuf.Timestamp
+	32, // 36: nodewise.v1.ReconcileState.expectations:type_name -> nodewise.v1.Expectations
+	35, // 37: nodewise.v1.ReconcileState.failed_pod_backoffs:type_name -> nodewise.v1.FailedPodBackoff
+	36, // 38: nodewise.v1.ReconcileState.pod_name_collisions:type_name -> nodewise.v1.PodNameCollision
+	34, // 39: nodewise.v1.ReconcileState.slow_start:type_name -> nodewise.v1.SlowStart
+	37, // 40: nodewise.v1.ReconcileState.used_pod_names:type_name -> nodewise.v1.UsedPodName
+	31, // 41: nodewise.v1.ReconcileState.blocked_evictions:type_name -> nodewise.v1.BlockedEviction
+	40, // 42: nodewise.v1.BlockedEviction.retry_time:type_name -> google.protobuf.Timestamp
+	40, // 43: nodewise.v1.Expectations.set_at:type_name -> google.protobuf.Timestamp
+	33, // 44: nodewise.v1.Expectations.creates:type_name -> nodewise.v1.ExpectedCreate
+	40, // 45: nodewise.v1.SlowStart.last:type_name -> google.protobuf.Timestamp
+	41, // 46: nodewise.v1.FailedPodBackoff.delay:type_name -> google.protobuf.Duration
+	40, // 47: nodewise.v1.FailedPodBackoff.last:type_name -> google.protobuf.Timestamp
+	5,  // 48: nodewise.v1.PlanOptions.profile:type_name -> nodewise.v1.Profile
+	7,  // 49: nodewise.v1.PlanOptions.enabled_deviations:type_name -> nodewise.v1.Deviation
+	7,  // 50: nodewise.v1.PlanOptions.disabled_deviations:type_name -> nodewise.v1.Deviation
+	6,  // 51: nodewise.v1.PlanOptions.feature_gates:type_name -> nodewise.v1.FeatureGate
+	4,  // 52: nodewise.v1.PlanOptions.scope:type_name -> nodewise.v1.Scope
+	6,  // 53: nodewise.v1.PlanOptions.disabled_feature_gates:type_name -> nodewise.v1.FeatureGate
+	54, // [54:54] is the sub-list for method output_type
+	54, // [54:54] is the sub-list for method input_type
+	54, // [54:54] is the sub-list for extension type_name
+	54, // [54:54] is the sub-list for extension extendee
+	0,  // [0:54] is the sub-list for field type_name
 }
 
 func init() { file_nodewise_v1_snapshot_proto_init() }
@@ -3297,14 +3405,14 @@ func file_nodewise_v1_snapshot_proto_init() {
 		(*Measurement_Error)(nil),
 	}
 	file_nodewise_v1_snapshot_proto_msgTypes[12].OneofWrappers = []any{}
-	file_nodewise_v1_snapshot_proto_msgTypes[30].OneofWrappers = []any{}
+	file_nodewise_v1_snapshot_proto_msgTypes[31].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_nodewise_v1_snapshot_proto_rawDesc), len(file_nodewise_v1_snapshot_proto_rawDesc)),
 			NumEnums:      8,
-			NumMessages:   31,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -92,7 +92,7 @@ func simulateMethod(outer context.Context) method[*nodewisev1.SimulateRequest, *
 type builder[Q snapshotRequest] struct {
 	mu    sync.Mutex
 	built int
-	build func(known func(Digest) bool) (Q, error)
+	build func(receiver Receiver) (Q, error)
 	ended bool
 }
 
@@ -105,7 +105,7 @@ func (b *builder[Q]) end() {
 
 // buildFor builds a request for a replica. With everything set all buckets are inline. Otherwise the buckets that the replica is
 // believed to have go by digest alone.
-func (b *builder[Q]) buildFor(replica *replica, everything bool) (int, Q, error) {
+func (b *builder[Q]) buildFor(replica *replica, everything bool, shared *sharedLabels) (int, Q, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.ended {
@@ -114,7 +114,10 @@ func (b *builder[Q]) buildFor(replica *replica, everything bool) (int, Q, error)
 	}
 	number := b.built
 	b.built++
-	request, err := b.build(func(digest Digest) bool { return !everything && replica.knows(digest) })
+	request, err := b.build(Receiver{
+		has:    func(digest Digest) bool { return !everything && replica.knows(digest) },
+		shared: shared,
+	})
 	return number, request, err
 }
 
@@ -134,7 +137,7 @@ type call[Q snapshotRequest, A any] struct {
 
 // callWithSnapshot calls a method whose request carries a snapshot. It asks replicas one after the other until one answers.
 func callWithSnapshot[Q snapshotRequest, A any](
-	ctx context.Context, c *Client, uid string, build func(known func(Digest) bool) (Q, error), method method[Q, A],
+	ctx context.Context, c *Client, uid string, build func(receiver Receiver) (Q, error), method method[Q, A],
 ) (*answered[A], error) {
 	deadline := time.Now().Add(c.config.timeout)
 	ctx, cancel := context.WithDeadline(ctx, deadline)
@@ -258,17 +261,24 @@ func (c *call[Q, A]) ask(ctx context.Context, replica *replica) replicaResult[A]
 			<-replica.pieces
 		}
 	}()
+	shared := replica.sharedLabels()
 	for corrected := 0; ; {
 		everything := corrected == maxCorrections
-		number, request, err := c.builder.buildFor(replica, everything)
+		number, request, err := c.builder.buildFor(replica, everything, shared)
 		if err != nil {
 			return replicaResult[A]{replica: replica, buildError: err}
 		}
-		if failed := c.checkNeeds(ctx, replica, request.GetSnapshot()); failed != nil {
-			if !errors.Is(ctx.Err(), context.Canceled) {
-				c.client.replicas.callFailed(c.uid, replica, *failed)
+		if shared.mustBeAsked() {
+			if failed := c.askSharedLabels(ctx, replica, shared); failed != nil {
+				return c.failed(ctx, replica, *failed)
 			}
-			return replicaResult[A]{replica: replica, failure: *failed}
+			if shared.areRead {
+				// Build it again, with shared labels.
+				continue
+			}
+		}
+		if failed := c.checkNeeds(ctx, replica, request.GetSnapshot()); failed != nil {
+			return c.failed(ctx, replica, *failed)
 		}
 		var piece []Digest
 		if !everything {
@@ -291,17 +301,20 @@ func (c *call[Q, A]) ask(ctx context.Context, replica *replica) replicaResult[A]
 				digestsOf(request.GetSnapshot().GetPodBuckets())...))
 			return replicaResult[A]{replica: replica, answer: &answered[A]{answer: answer, request: number}}
 		}
-		if status.Code(err) != codes.FailedPrecondition || everything {
+		missing, lacksBuckets := missingOf(err), status.Code(err) == codes.FailedPrecondition
+		if lacksBuckets && shared.areRead && lacksSharedLabels(missing, request.GetSnapshot()) {
+			// An earlier version answers behind the same address.
+			replica.forgetCapabilities()
+			shared = &sharedLabels{isKnown: true}
+			continue
+		}
+		if !lacksBuckets || everything {
 			failure := newFailure(replica, err)
 			if everything {
 				failure = pieces.explain(failure, request)
 			}
-			if !errors.Is(ctx.Err(), context.Canceled) {
-				c.client.replicas.callFailed(c.uid, replica, failure)
-			}
-			return replicaResult[A]{replica: replica, failure: failure}
+			return c.failed(ctx, replica, failure)
 		}
-		missing := missingOf(err)
 		left := len(missing.GetNodeBucketIndices()) + len(missing.GetPodBucketIndices())
 		switch {
 		case missing == nil, piece != nil && !pieces.areKept(len(piece), left):
@@ -314,6 +327,14 @@ func (c *call[Q, A]) ask(ctx context.Context, replica *replica) replicaResult[A]
 			replica.forget(lacking(missing, request.GetSnapshot()))
 		}
 	}
+}
+
+// failed counts the failure of a replica, unless the call was cancelled.
+func (c *call[Q, A]) failed(ctx context.Context, replica *replica, failure failure) replicaResult[A] {
+	if !errors.Is(ctx.Err(), context.Canceled) {
+		c.client.replicas.callFailed(c.uid, replica, failure)
+	}
+	return replicaResult[A]{replica: replica, failure: failure}
 }
 
 // lockPieces waits until no other call sends pieces to the replica. It returns false if the context ends first.

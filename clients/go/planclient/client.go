@@ -19,18 +19,18 @@ const firstAddress = 3 * time.Second
 // Digest is the SHA-256 of a bucket's bytes.
 type Digest = [32]byte
 
-// BuildRequest builds a request for a plan. The function known reports whether the replica that is asked next is believed to have a bucket.
-// Such a bucket may be sent by digest alone.
+// BuildRequest builds a request for a plan. The receiver is the replica that is asked next. A bucket that it is believed to have may be sent by
+// digest alone.
 //
 // The client calls BuildRequest again for each replica that it tries, and again when a replica lacks buckets. It never calls it
 // concurrently, and not after the call has returned.
-type BuildRequest func(known func(Digest) bool) (*nodewisev1.PlanRequest, error)
+type BuildRequest func(receiver Receiver) (*nodewisev1.PlanRequest, error)
 
 // BuildExplainRequest builds a request for an explanation, in the same way as [BuildRequest] builds one for a plan.
-type BuildExplainRequest func(known func(Digest) bool) (*nodewisev1.ExplainRequest, error)
+type BuildExplainRequest func(receiver Receiver) (*nodewisev1.ExplainRequest, error)
 
 // BuildSimulateRequest builds a request for a simulation, in the same way as [BuildRequest] builds one for a plan.
-type BuildSimulateRequest func(known func(Digest) bool) (*nodewisev1.SimulateRequest, error)
+type BuildSimulateRequest func(receiver Receiver) (*nodewisev1.SimulateRequest, error)
 
 // Answer is a plan, and the number of the request that it answers.
 type Answer struct {

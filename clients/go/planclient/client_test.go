@@ -32,12 +32,12 @@ import (
 
 // request builds a request of node buckets with these bytes.
 func request(buckets ...string) BuildRequest {
-	return func(known func(Digest) bool) (*nodewisev1.PlanRequest, error) {
+	return func(receiver Receiver) (*nodewisev1.PlanRequest, error) {
 		snapshot := &nodewisev1.Snapshot{}
 		for _, bucket := range buckets {
 			digest := sha256.Sum256([]byte(bucket))
 			sent := &nodewisev1.Bucket{Digest: digest[:]}
-			if !known(digest) {
+			if !receiver.Has(digest) {
 				sent.Data = []byte(bucket)
 			}
 			snapshot.NodeBuckets = append(snapshot.NodeBuckets, sent)
@@ -417,7 +417,7 @@ func TestCancelledCallsBlameNobody(t *testing.T) {
 func TestRequestsThatCannotBeBuiltAreNotSent(t *testing.T) {
 	client := newClient(t, []*fakeReplica{startReplica(t, "127.0.0.1:0")})
 	broken := errors.New("broken")
-	_, err := client.Plan(t.Context(), "u1", func(func(Digest) bool) (*nodewisev1.PlanRequest, error) { return nil, broken })
+	_, err := client.Plan(t.Context(), "u1", func(Receiver) (*nodewisev1.PlanRequest, error) { return nil, broken })
 	if !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}

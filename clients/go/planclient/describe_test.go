@@ -56,7 +56,7 @@ func healthy(server *grpc.Server) {
 
 func nothing(*grpc.Server) {}
 
-func build(func(planclient.Digest) bool) (*nodewisev1.PlanRequest, error) {
+func build(planclient.Receiver) (*nodewisev1.PlanRequest, error) {
 	return &nodewisev1.PlanRequest{}, nil
 }
 

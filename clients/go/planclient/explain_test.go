@@ -16,8 +16,8 @@ import (
 
 // question builds a request for an explanation of the node n1, from node buckets with these bytes.
 func question(buckets ...string) BuildExplainRequest {
-	return func(known func(Digest) bool) (*nodewisev1.ExplainRequest, error) {
-		plan, err := request(buckets...)(known)
+	return func(receiver Receiver) (*nodewisev1.ExplainRequest, error) {
+		plan, err := request(buckets...)(receiver)
 		return &nodewisev1.ExplainRequest{Snapshot: plan.GetSnapshot(), NodeName: "n1"}, err
 	}
 }
@@ -136,7 +136,7 @@ func TestBucketsOfExplanations(t *testing.T) {
 func TestExplainRequestsThatCannotBeBuiltAreNotSent(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	broken := errors.New("broken")
-	_, err := newClient(t, []*fakeReplica{replica}).Explain(t.Context(), "u1", func(func(Digest) bool) (*nodewisev1.ExplainRequest, error) {
+	_, err := newClient(t, []*fakeReplica{replica}).Explain(t.Context(), "u1", func(Receiver) (*nodewisev1.ExplainRequest, error) {
 		return nil, broken
 	})
 	if !errors.Is(err, broken) || len(replica.asked()) > 0 {

@@ -45,7 +45,7 @@ func TestReplicasWithoutTheMethodAreTooOld(t *testing.T) {
 // A program that simulates shares its client with plans.
 func TestReplicasWithoutSimulationsStayInUse(t *testing.T) {
 	client := newClient(t, three(t), WithTimeout(10*time.Second))
-	build := func(func(Digest) bool) (*nodewisev1.SimulateRequest, error) {
+	build := func(Receiver) (*nodewisev1.SimulateRequest, error) {
 		return &nodewisev1.SimulateRequest{Snapshot: &nodewisev1.Snapshot{}}, nil
 	}
 	err := client.Simulate(t.Context(), "u1", build, func(*nodewisev1.SimulateResponse) error { return nil })

@@ -76,19 +76,29 @@ func (c *call[Q, A]) checkNeeds(ctx context.Context, replica *replica, snapshot 
 	if needs.kind == "" && !needs.policies {
 		return nil
 	}
-	known, learn := replica.capable()
+	known, _ := replica.capable()
 	if known == nil || needs.lacking(known, replica, snapshot) != nil {
-		response, err := replica.client.GetCapabilities(ctx, &nodewisev1.GetCapabilitiesRequest{})
-		if err != nil {
-			failure := newFailure(replica, err)
-			return &failure
+		var failed *failure
+		if known, failed = c.askCapabilities(ctx, replica); failed != nil {
+			return failed
 		}
-		known = &capabilities{
-			version: response.GetEngineVersion(), kinds: slices.Clone(response.GetWorkloadKinds()), features: slices.Clone(response.GetFeatures()),
-		}
-		learn(known)
 	}
 	return needs.lacking(known, replica, snapshot)
+}
+
+// askCapabilities asks a replica what it knows.
+func (c *call[Q, A]) askCapabilities(ctx context.Context, replica *replica) (*capabilities, *failure) {
+	_, learn := replica.capable()
+	response, err := replica.client.GetCapabilities(ctx, &nodewisev1.GetCapabilitiesRequest{})
+	if err != nil {
+		failure := newFailure(replica, err)
+		return nil, &failure
+	}
+	known := &capabilities{
+		version: response.GetEngineVersion(), kinds: slices.Clone(response.GetWorkloadKinds()), features: slices.Clone(response.GetFeatures()),
+	}
+	learn(known)
+	return known, nil
 }
 
 // lacking returns a failure if the replica does not know what is needed.

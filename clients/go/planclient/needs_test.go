@@ -11,7 +11,7 @@ import (
 )
 
 // ofDeployment builds a request for a Deployment.
-func ofDeployment(func(Digest) bool) (*nodewisev1.PlanRequest, error) {
+func ofDeployment(Receiver) (*nodewisev1.PlanRequest, error) {
 	return &nodewisev1.PlanRequest{Snapshot: &nodewisev1.Snapshot{
 		Workload: &nodewisev1.Workload{Kind: &nodewisev1.Workload_Deployment{Deployment: &nodewisev1.Deployment{}}},
 	}}, nil
@@ -54,7 +54,7 @@ func TestOnlyReplicasThatPlanForTheKindAreAsked(t *testing.T) {
 }
 
 // withPolicy builds a request for a DaemonSet that has a RolloutPolicy.
-func withPolicy(func(Digest) bool) (*nodewisev1.PlanRequest, error) {
+func withPolicy(Receiver) (*nodewisev1.PlanRequest, error) {
 	return &nodewisev1.PlanRequest{Snapshot: &nodewisev1.Snapshot{Workload: &nodewisev1.Workload{Kind: &nodewisev1.Workload_DaemonSet{
 		DaemonSet: &nodewisev1.DaemonSet{
 			Object: []byte(`{"metadata":{"namespace":"ns","name":"agent"}}`),

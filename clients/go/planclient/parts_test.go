@@ -119,7 +119,7 @@ func TestEachIsAskedBeforeAnybodyIsAskedAgain(t *testing.T) {
 func TestNothingIsBuiltWhenTheCallIsOver(t *testing.T) {
 	one := fakes(1)[0]
 	built, building := 0, make(chan struct{})
-	asking := &builder[*nodewisev1.PlanRequest]{build: func(func(Digest) bool) (*nodewisev1.PlanRequest, error) {
+	asking := &builder[*nodewisev1.PlanRequest]{build: func(Receiver) (*nodewisev1.PlanRequest, error) {
 		if built++; built == 1 {
 			close(building)
 		}
@@ -129,7 +129,7 @@ func TestNothingIsBuiltWhenTheCallIsOver(t *testing.T) {
 	go func() {
 		var err error
 		for deadline := time.Now().Add(20 * time.Second); err == nil && time.Now().Before(deadline); {
-			_, _, err = asking.buildFor(one, false)
+			_, _, err = asking.buildFor(one, false, one.sharedLabels())
 		}
 		late <- err
 	}()

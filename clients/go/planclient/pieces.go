@@ -35,7 +35,7 @@ func cutPiece[Q snapshotRequest](p *pieces, request Q) (piece Q, inline []Digest
 	for _, buckets := range [][]*nodewisev1.Bucket{snapshot.GetNodeBuckets(), snapshot.GetPodBuckets()} {
 		for _, bucket := range buckets {
 			if canWait(bucket) {
-				rest -= len(bucket.GetData())
+				rest -= len(inlineOf(bucket))
 			}
 		}
 	}
@@ -43,7 +43,7 @@ func cutPiece[Q snapshotRequest](p *pieces, request Q) (piece Q, inline []Digest
 	fill := func(buckets []*nodewisev1.Bucket) []*nodewisev1.Bucket {
 		filled := make([]*nodewisev1.Bucket, len(buckets))
 		for i, bucket := range buckets {
-			switch length := len(bucket.GetData()); {
+			switch length := len(inlineOf(bucket)); {
 			case !canWait(bucket):
 				filled[i] = bucket
 			case length <= room || len(inline) == 0:
@@ -68,7 +68,15 @@ func cutPiece[Q snapshotRequest](p *pieces, request Q) (piece Q, inline []Digest
 
 // canWait reports whether a bucket is inline and may be sent by digest alone.
 func canWait(bucket *nodewisev1.Bucket) bool {
-	return bucket.Data != nil && len(bucket.GetDigest()) == len(Digest{})
+	return inlineOf(bucket) != nil && len(bucket.GetDigest()) == len(Digest{})
+}
+
+// inlineOf returns the bytes of a bucket in either form; nil if it goes by digest alone.
+func inlineOf(bucket *nodewisev1.Bucket) []byte {
+	if bucket.Data != nil {
+		return bucket.Data
+	}
+	return bucket.DataWithSharedLabels
 }
 
 // withSnapshot copies a request, with another snapshot.

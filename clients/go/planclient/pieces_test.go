@@ -154,9 +154,9 @@ func TestCallsDoNotSendTheSamePieces(t *testing.T) {
 		return nil, err
 	})
 	answers, built := make(chan error, 2), make(chan struct{}, 20)
-	build := func(known func(Digest) bool) (*nodewisev1.PlanRequest, error) {
+	build := func(receiver Receiver) (*nodewisev1.PlanRequest, error) {
 		defer func() { built <- struct{}{} }()
-		return request(named("abcdef")...)(known)
+		return request(named("abcdef")...)(receiver)
 	}
 	plan := func(uid string) {
 		_, err := client.Plan(t.Context(), uid, build)
@@ -197,13 +197,13 @@ func TestACallThatWaitsInVainForAnotherOneSaysSo(t *testing.T) {
 func TestTheRequestOfTheCallerStaysAsItIs(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	keeps(t, replica, 0, 1<<20)
-	whole, err := request(named("abcd")...)(func(Digest) bool { return false })
+	whole, err := request(named("abcd")...)(Receiver{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := proto.Clone(whole)
 	client := newClient(t, []*fakeReplica{replica}, piecesOf(2))
-	build := func(func(Digest) bool) (*nodewisev1.PlanRequest, error) { return whole, nil }
+	build := func(Receiver) (*nodewisev1.PlanRequest, error) { return whole, nil }
 	if _, err := client.Plan(t.Context(), "u1", build); err != nil {
 		t.Fatal(err)
 	}
@@ -219,8 +219,8 @@ func TestTheRequestOfTheCallerStaysAsItIs(t *testing.T) {
 func TestBucketsWithoutDigestsComeInOneMessage(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")
 	client := newClient(t, []*fakeReplica{replica}, piecesOf(2))
-	_, err := client.Plan(t.Context(), "u1", func(func(Digest) bool) (*nodewisev1.PlanRequest, error) {
-		whole, err := request(named("abcd")...)(func(Digest) bool { return false })
+	_, err := client.Plan(t.Context(), "u1", func(Receiver) (*nodewisev1.PlanRequest, error) {
+		whole, err := request(named("abcd")...)(Receiver{})
 		for _, bucket := range whole.GetSnapshot().GetNodeBuckets() {
 			bucket.Digest = nil
 		}

@@ -7,7 +7,7 @@ from typing import Any
 
 from nodewise import v1
 from nodewise.actuator import ActuatorError, Blocked, PatchType, Refusal, WorkloadEvent, Written
-from nodewise.client import BuildRequest
+from nodewise.client import BuildRequest, Receiver
 from nodewise.kinds import ObjectKey, Resource
 
 ANYTHING = object()
@@ -96,7 +96,7 @@ class FakeService:
         return self.unwell
 
     async def plan(self, uid: str, build: BuildRequest) -> v1.Plan:
-        self.requests.append(build(lambda _: False))
+        self.requests.append(build(Receiver()))
         if self.on_plan is not None:
             self.on_plan()
         answer = self.plans.pop(0)

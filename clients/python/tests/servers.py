@@ -48,8 +48,10 @@ async def answers(server: "Server", request: Any, context: grpc.aio.ServicerCont
     lacks = []
     for buckets in (snapshot.node_buckets, snapshot.pod_buckets):
         for bucket in buckets:
-            if bucket.HasField("data"):
-                assert hashlib.sha256(bucket.data).digest() == bucket.digest
+            shares = server.reads_shared_labels and bucket.HasField("data_with_shared_labels")
+            if shares or bucket.HasField("data"):
+                data = bucket.data_with_shared_labels if shares else bucket.data
+                assert hashlib.sha256(data).digest() == bucket.digest
                 server.has.add(bucket.digest)
         lacks.append([index for index, bucket in enumerate(buckets) if bucket.digest not in server.has])
     if any(lacks):
@@ -87,6 +89,8 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         """The kinds of workload that it plans for."""
         self.features: list[str] = []
         """What it knows besides."""
+        self.reads_shared_labels = False
+        """Whether it reads buckets with shared labels. To an earlier version they have no bytes."""
         self.version: str | None = None
         """Its version; by default its address."""
         self.asked_for_kinds = 0

@@ -17,6 +17,7 @@ from nodewise.gate import Behind
 from nodewise.kinds import REPLICA_SET, Resource
 from nodewise.objects import Revision
 from nodewise.plan_check import MAX_UNSEEN
+from nodewise.receiver import Receiver
 from nodewise.requeue_limit import MAX_TOKENS, MIN_DELAY
 from nodewise.selection import EVERYTHING, Selection
 from nodewise.state import State
@@ -1135,7 +1136,7 @@ async def test_a_request_takes_what_is_known_by_then() -> None:
     real = rig.service.plan
 
     async def late(uid: str, build: Any) -> v1.Plan:
-        build(lambda _: False)
+        build(Receiver())
         rig.state.apply_event(Applied(daemon_set(version="7", minReadySeconds=3)))
         return await real(uid, build)
 

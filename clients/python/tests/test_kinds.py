@@ -24,6 +24,7 @@ from nodewise.kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Kind, Resource, 
 from nodewise.live import LiveObjects
 from nodewise.objects import Node, Pod, Workload
 from nodewise.queue import Queue, RateLimits
+from nodewise.receiver import Receiver
 from nodewise.revisions import MAX_BYTES
 from nodewise.state import State
 from nodewise.store import Applied, Listed, PodChange, Store, Transition, Watched, WorkloadChange
@@ -179,7 +180,7 @@ def test_the_number_of_buckets_by_name_follows_the_number_of_pods() -> None:
 
 def taken(store: Store, of: Workload, *live: Workload) -> v1.Snapshot:
     found = snapshot.take(
-        store, of, v1.ReconcileState(), LiveObjects([], [*live]), now=Timestamp(seconds=7), known=lambda _: False
+        store, of, v1.ReconcileState(), LiveObjects([], [*live]), now=Timestamp(seconds=7), receiver=Receiver()
     )
     return found.snapshot
 
@@ -294,9 +295,7 @@ def test_replica_sets_that_do_not_fit_into_a_request_are_left_out() -> None:
         return replica_set(f"r{number}", f"s{number}", "1", owner, created=created, replicas=replicas, **large)
 
     store = filled(deployment(), of(1, 1), of(2, 0), of(3, 0), of(4, 5, owner=None))
-    found = snapshot.take(
-        store, deployment(), v1.ReconcileState(), LiveObjects(), now=Timestamp(), known=lambda _: False
-    )
+    found = snapshot.take(store, deployment(), v1.ReconcileState(), LiveObjects(), now=Timestamp(), receiver=Receiver())
     sets = [name(one.object) for one in found.snapshot.workload.deployment.replica_sets]
     assert (sets, found.left_out) == (["r1", "r3"], 2)
 

@@ -13,6 +13,7 @@ from nodewise.kinds import Key, Resource
 from nodewise.live import LiveObjects
 from nodewise.objects import Node, Pod
 from nodewise.policies import RolloutPolicy
+from nodewise.receiver import Receiver
 from nodewise.state import State
 from nodewise.store import Applied, Deleted, Event, Store, policies
 
@@ -103,7 +104,7 @@ def test_the_snapshot_has_the_policies() -> None:
     def taken(name: str, uid: str) -> v1.DaemonSet:
         workload = daemon_set(uid, name=name)
         of = (state.store, workload, v1.ReconcileState(), LiveObjects())
-        return snapshot.take(*of, now=Timestamp(), known=lambda _: False).snapshot.workload.daemon_set
+        return snapshot.take(*of, now=Timestamp(), receiver=Receiver()).snapshot.workload.daemon_set
 
     (one,) = taken("foo", "u1").rollout_policies
     assert json.loads(one.object)["spec"] == {"targets": {"names": ["foo"]}}
@@ -128,7 +129,7 @@ def test_entries_of_a_status_that_is_no_target_any_more_are_told(
     served = {"metadata": metadata, "spec": {"targets": {"names": spec}}, "status": {"targets": entries}}
     state = with_policies(RolloutPolicy.read(served))
     of = (state.store, daemon_set(), v1.ReconcileState(), LiveObjects())
-    taken = snapshot.take(*of, now=Timestamp(), known=lambda _: False).snapshot
+    taken = snapshot.take(*of, now=Timestamp(), receiver=Receiver()).snapshot
     (one,) = taken.workload.daemon_set.rollout_policies
     assert list(one.former_target_uids) == former
 

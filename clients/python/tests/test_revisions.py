@@ -13,6 +13,7 @@ from nodewise.kinds import Resource
 from nodewise.live import LiveObjects
 from nodewise.log_limit import LogLimit
 from nodewise.objects import MAX_LABELS_KEPT, Revision
+from nodewise.receiver import Receiver
 from nodewise.revisions import MAX_BYTES
 from nodewise.state import State
 from nodewise.store import Applied, Deleted, RevisionChange, RevisionPage, Store, Transition
@@ -110,9 +111,7 @@ def test_no_more_is_kept_than_is_sent(in_pages: bool) -> None:
         store.keep_whole(one)
     assert snapshot.unread(store, daemon_set(), []) == []
     assert kept_bytes(store) == MAX_BYTES
-    taken = snapshot.take(
-        store, daemon_set(), v1.ReconcileState(), LiveObjects(), now=Timestamp(), known=lambda _: False
-    )
+    taken = snapshot.take(store, daemon_set(), v1.ReconcileState(), LiveObjects(), now=Timestamp(), receiver=Receiver())
     assert ([len(sent.object) for sent in taken.snapshot.revisions], taken.left_out) == ([MEBIBYTE] * 16, 24)
 
 

@@ -13,6 +13,7 @@ from nodewise import Config, KubeClient, Reconciler, Settled, sync, v1
 from nodewise.buckets import Digest
 from nodewise.kinds import Resource
 from nodewise.objects import Workload
+from nodewise.receiver import Receiver
 from nodewise.selection import Selection
 from nodewise.store import Applied
 
@@ -208,7 +209,7 @@ async def test_no_request_is_built_from_what_is_not_selected(monkeypatch: pytest
 
     async def asks_twice(_: str, build: Callable[[Callable[[Digest], bool]], v1.PlanRequest]) -> v1.Plan:
         for _attempt in range(2):
-            built.append(build(lambda _: False))
+            built.append(build(Receiver()))
             unselect(rig)
         return NOOP
 

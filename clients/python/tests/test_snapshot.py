@@ -9,6 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from nodewise import snapshot, v1
 from nodewise.live import LiveObjects
 from nodewise.objects import Revision
+from nodewise.receiver import Receiver
 from nodewise.state import State
 from nodewise.store import Applied
 
@@ -92,7 +93,7 @@ def test_what_is_too_large_together_is_left_out(
     for one in cached:
         state.store.keep_whole(one)
     taken = snapshot.take(
-        state.store, daemon_set(), v1.ReconcileState(), LiveObjects(live), now=Timestamp(), known=lambda _: False
+        state.store, daemon_set(), v1.ReconcileState(), LiveObjects(live), now=Timestamp(), receiver=Receiver()
     )
     sent = [
         (json.loads(sent.object)["metadata"]["name"], sent.read_after_name_collision)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodewise import v1
-from nodewise.buckets import Buckets, OwnerId, SharedParts, bucket_of, render
+from nodewise.buckets import Buckets, Labels, OwnerId, SharedParts, bucket_of, render
 from nodewise.kinds import Resource
 from nodewise.label_keys import MAX_LABELS, KeySet, reduce_labels
 from nodewise.objects import Pod, Workload
@@ -49,6 +49,42 @@ def test_remembered_digests_are_those_of_the_bytes() -> None:
             read = v1.PodBucket.FromString(expected.data)
             assert all(0 <= pod.shared_metadata <= len(read.shared_metadata) for pod in read.pods)
     assert [len(kept) for kept in sets] == [len(kept) for kept in members]
+
+
+# The bytes do not depend on the order of the changes, and each form has its own digest.
+def test_nodes_share_labels() -> None:
+    chance, labels, keys = random.Random(5), Labels(), KeySet(frozenset("abh"))
+    nodes: dict[str, v1.Node] = {}
+    kept = Buckets(2)
+    counts = {True: 0, False: 0}
+    for version in range(400):
+        name = f"n{chance.randrange(6)}"
+        named = [v1.Label(key=key, value=f"n{chance.randrange(6)}") for key in "abh" if chance.random() < 0.5]
+        nodes[name] = v1.Node(name=name, uid=str(version), labels=named)
+        kept.put(labels.store_node(nodes[name], str(version), 2))
+        fresh = Buckets(2)
+        for made in chance.sample([*nodes.values()], len(nodes)):
+            fresh.put(labels.store_node(made, "", 2))
+        known = chance.random() < 0.5
+        rendered = render(kept, None, keys, 2, lambda _, known=known: known, shares_labels=True)  # type: ignore[misc]
+        expected = render(fresh, None, keys, 2, lambda _: False, shares_labels=True)
+        plain = render(kept, None, keys, 2, lambda _: False)
+        for bucket, shared, own in zip(rendered, expected, plain, strict=True):
+            shares = shared.HasField("data_with_shared_labels")
+            data = shared.data_with_shared_labels if shares else shared.data
+            assert bucket.digest == shared.digest == hashlib.sha256(data).digest()
+            assert own.digest == hashlib.sha256(own.data).digest()
+            assert bucket.HasField("data_with_shared_labels") == (shares and not known)
+            counts[shares] += 1
+            read = v1.NodeBucket.FromString(data)
+            for one in read.nodes:
+                for number in one.shared_labels:
+                    entry = read.shared_labels[number - 1]
+                    one.labels.add(key=entry.key, value=one.name if entry.value_is_node_name else entry.value)
+                one.ClearField("shared_labels")
+                one.labels.sort(key=lambda label: label.key)
+            assert v1.NodeBucket(nodes=read.nodes).SerializeToString(deterministic=True) == own.data
+    assert min(counts.values()) > 20, counts
 
 
 # An unchanged workload costs only a comparison of digests.

@@ -97,7 +97,17 @@ def test_bucket_bytes(case: dict[str, Any]) -> None:
         store.apply(Applied(Node(str(version), node)), lambda _: None)
     for version, pod in enumerate(pods):
         store.apply(Applied(Pod("ns", str(version), pod)), lambda _: None)
-    cached = store.node_buckets(workload, known) if "nodes" in case else store.pod_buckets(workload, known)
+    if "nodes" in case:
+        cached = store.node_buckets(workload, known, shares_labels=case.get("shares_labels", False))
+    else:
+        cached = store.pod_buckets(workload, known)
+    if case["with_shared_labels"]:
+        # Only caches write them.
+        (bucket,) = cached
+        assert not bucket.HasField("data")
+        assert bucket.data_with_shared_labels == base64.b64decode(case["data"])
+        assert bucket.digest.hex() == case["digest"]
+        return
     # The same without caches.
     for node in nodes:
         reduce_labels(node, KeySet.of_nodes([workload.label_keys]))

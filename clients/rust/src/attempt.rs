@@ -183,44 +183,52 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         if needs.is_nothing() {
             return Ok(());
         }
-        needs.check(&*self.capabilities(replica, until).await?, replica.url())
+        let known = match replica.capabilities() {
+            Some(known) => known,
+            None => {
+                let asked = self.ask_capabilities(replica, until).await;
+                asked.map_err(|status| self.note_failure(replica, Method::GetCapabilities, &status))?
+            }
+        };
+        needs.check(&known, replica.url())
     }
 
-    /// Whether the request for this replica may have shared labels.
-    async fn may_share_labels(&self, replica: &Replica, until: Instant) -> Result<bool, Failed> {
-        Ok(self.shared_labels
-            && self
-                .capabilities(replica, until)
-                .await?
-                .has(SHARED_LABELS_FEATURE))
+    /// Whether nodes of this snapshot may share labels. The replica is asked if that is not known. If it does not answer, the call has
+    /// failed.
+    async fn may_share_labels(
+        &self,
+        replica: &Replica,
+        snapshot: Option<&v1::Snapshot>,
+        until: Instant,
+    ) -> Result<bool, Failed> {
+        let Some(snapshot) = snapshot.filter(|snapshot| !snapshot.node_buckets.is_empty()) else {
+            return Ok(false);
+        };
+        let started = Instant::now();
+        let known = self.ask_capabilities(replica, until).await;
+        let known = known.map_err(|status| {
+            let kind = kind_of(snapshot).unwrap_or_default();
+            Q::failed(self.observer, kind, started.elapsed(), status.code());
+            self.note_failure(replica, Q::METHOD, &status)
+        });
+        Ok(known?.has(SHARED_LABELS_FEATURE))
     }
 
-    async fn capabilities(&self, replica: &Replica, until: Instant) -> Result<Arc<Capabilities>, Failed> {
-        match replica.capabilities() {
-            Some(known) => Ok(known),
-            None => self.ask_capabilities(replica, until).await,
-        }
+    fn note_failure(&self, replica: &Replica, method: Method, status: &Status) -> Failed {
+        note_failure((self.replicas, self.observer), self.uid, replica, method, status)
     }
 
-    async fn ask_capabilities(&self, replica: &Replica, until: Instant) -> Result<Arc<Capabilities>, Failed> {
+    async fn ask_capabilities(&self, replica: &Replica, until: Instant) -> Result<Arc<Capabilities>, Status> {
         let method = Method::GetCapabilities;
         let call = ClientCall::new(method.full_name(), replica.url());
         let request = timed(v1::GetCapabilitiesRequest::default(), until);
         let answer = call.run(request, async |request| {
             bounded(until, replica.client().get_capabilities(request)).await
         });
-        match answer.await {
-            Ok(response) => {
-                self.observer.call(method, Fate::Answered);
-                let known = Arc::new(Capabilities::from(response));
-                replica.is_capable_of(Arc::clone(&known));
-                Ok(known)
-            }
-            Err(status) => {
-                let of = (self.replicas, self.observer);
-                Err(note_failure(of, self.uid, replica, method, &status))
-            }
-        }
+        let known = Arc::new(Capabilities::from(answer.await?));
+        self.observer.call(method, Fate::Answered);
+        replica.is_capable_of(Arc::clone(&known));
+        Ok(known)
     }
 
     /// Asks one replica, and repeats the request if the replica lacks buckets.
@@ -228,10 +236,27 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         let mut corrections = 0;
         let mut pieces = Pieces::new(self.piece_bytes);
         let mut lock = None;
-        let mut shared_labels = self.may_share_labels(replica, until).await?;
+        // Not known as long as the replica was not asked.
+        let mut shared_labels = if self.shared_labels {
+            let known = replica.capabilities();
+            known.map(|known| known.has(SHARED_LABELS_FEATURE))
+        } else {
+            Some(false)
+        };
         loop {
             let everything = corrections == CORRECTIONS;
-            let (number, mut request) = self.builder.build(replica, everything, shared_labels);
+            let (number, mut request) = self
+                .builder
+                .build(replica, everything, shared_labels == Some(true));
+            if shared_labels.is_none() {
+                let snapshot = request.snapshot();
+                let may_share = self.may_share_labels(replica, snapshot, until).await?;
+                shared_labels = Some(may_share);
+                if may_share {
+                    // Build it again, with shared labels.
+                    continue;
+                }
+            }
             self.check_capabilities(replica, request.snapshot(), until)
                 .await?;
             let piece = if everything {
@@ -266,18 +291,17 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
             Q::failed(self.observer, kind, started.elapsed(), status.code());
             let missing = missing(&status);
             let lacks_buckets = status.code() == Code::FailedPrecondition;
-            if shared_labels && lacks_buckets && sharing.is_unread(missing.as_ref()) {
+            if shared_labels == Some(true) && lacks_buckets && sharing.is_unread(missing.as_ref()) {
                 // An earlier version answers behind the same address.
                 self.observer.call(Q::METHOD, Fate::LacksBuckets);
                 replica.forget_capabilities();
-                shared_labels = false;
+                shared_labels = Some(false);
                 continue;
             }
             // The replica may evict further buckets while we send, and a concurrent call for another workload may mark buckets as
             // known that this replica lacks. So the last request has everything inline.
             if !lacks_buckets || everything {
-                let of = (self.replicas, self.observer);
-                let failed = note_failure(of, self.uid, replica, Q::METHOD, &status);
+                let failed = self.note_failure(replica, Q::METHOD, &status);
                 return Err(if everything {
                     pieces.with_advice(failed, size)
                 } else {

@@ -12,6 +12,9 @@ use tower::{Service as _, service_fn};
 use super::{CONNECT_TIMEOUT, ClientConfig, ClientError};
 use crate::target::{Address, Target};
 
+/// Largest HTTP/2 frame that the service may send, in bytes. Plans with much to do are long.
+const FRAME: u32 = 128 << 10;
+
 /// Connects to one replica, over TLS if the address is from an `https://` target. Only `tls` and `plaintext` of the configuration
 /// are used.
 ///
@@ -62,6 +65,7 @@ impl Dial {
             })?
             .connect_timeout(CONNECT_TIMEOUT)
             .tcp_nodelay(true)
+            .max_frame_size(FRAME)
             .http2_keep_alive_interval(Duration::from_secs(10))
             .keep_alive_timeout(Duration::from_secs(5));
         let Some(name) = address.server_name() else {

@@ -97,7 +97,7 @@ pub struct ClientConfig {
     /// protocol](https://github.com/nodewise/nodewise/blob/main/docs/protocol.md#buckets)).
     pub max_piece_bytes: usize,
     /// Whether requests for a replica that reads shared labels have them ([`Receiver::reads_shared_labels`]). Each replica is asked for
-    /// its capabilities before the first plan then, and again after each probe. If false, no request may have them.
+    /// its capabilities before the first plan with nodes then, and again after each probe. If false, no request may have them.
     pub shared_labels: bool,
     /// The number of attempts before a call fails, or the number of replicas if that is larger.
     pub min_attempts: usize,

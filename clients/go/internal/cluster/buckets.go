@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"slices"
@@ -25,7 +26,7 @@ const (
 	minInBucket = 32
 )
 
-// buckets are objects of one kind, divided into buckets and ordered by name in each.
+// buckets are objects of one kind, divided into buckets and ordered by name in each. They may be sent in another order.
 type buckets struct {
 	list []bucket
 	len  int
@@ -41,9 +42,23 @@ type bucket struct {
 	members []*stored
 	// version counts the changes. A cached digest is valid for one version.
 	version uint64
-	// cachedDigest is the digest of the bucket together with the second bucket that was sent with it.
-	cachedDigest cachedDigest
+	// cachedDigests are the digests of the bucket together with the second bucket that was sent with it, by form.
+	cachedDigests [forms]cachedDigest
 }
+
+// form is how a bucket is written.
+type form int
+
+const (
+	// plain is the form that every version of the service reads. Members are ordered by name.
+	plain form = iota
+	// byNode is the same, with pods ordered by node and name.
+	byNode
+	// sharingLabels is the form of nodes that share labels.
+	sharingLabels
+	// forms is the number of forms.
+	forms
+)
 
 // cachedDigest is the digest of two buckets of these versions. The second one may be nil.
 type cachedDigest struct {
@@ -206,7 +221,7 @@ func (b *buckets) all(yield func(*stored) bool) {
 // render returns the buckets of two sets as they are sent, each bucket of the first together with that of the second, which may be nil. A bucket
 // is inline, or by digest alone if it is known. An unchanged bucket is not hashed again, and its bytes are made only for a receiver that
 // lacks it.
-func render(first, second *buckets, keys *convert.KeySet, count uint32, known Known) []*nodewisev1.Bucket {
+func render(first, second *buckets, keys *convert.KeySet, count uint32, form form, known Known) []*nodewisev1.Bucket {
 	first.setKeys(keys)
 	second.setKeys(keys)
 	sent := make([]*nodewisev1.Bucket, count)
@@ -215,7 +230,7 @@ func render(first, second *buckets, keys *convert.KeySet, count uint32, known Kn
 		if one == nil {
 			one, other = other, nil
 		}
-		sent[index] = renderOne(one, other, keys, known)
+		sent[index] = renderOne(one, other, keys, form, known)
 	}
 	return sent
 }
@@ -227,51 +242,73 @@ func occupied(set *buckets, index int) *bucket {
 	return &set.list[index]
 }
 
-func renderOne(one, other *bucket, keys *convert.KeySet, known Known) *nodewisev1.Bucket {
+func renderOne(one, other *bucket, keys *convert.KeySet, form form, known Known) *nodewisev1.Bucket {
 	if one == nil {
-		return sentAs(emptyDigest, []byte{}, known)
+		return sentAs(emptyDigest, []byte{}, false, known)
 	}
-	digest, isValid := one.digestWith(other)
+	digest, isValid := one.digestWith(other, form)
 	if isValid && known(digest) {
 		return &nodewisev1.Bucket{Digest: digest[:]}
 	}
-	data := write(one, other, keys)
+	data, sharesLabels := write(one, other, keys, form)
 	if !isValid {
 		digest = sha256.Sum256(data)
-		one.cacheDigest(other, digest)
+		one.cacheDigest(other, form, digest)
 	}
-	return sentAs(digest, data, known)
+	return sentAs(digest, data, sharesLabels, known)
 }
 
-func sentAs(digest Digest, data []byte, known Known) *nodewisev1.Bucket {
+func sentAs(digest Digest, data []byte, sharesLabels bool, known Known) *nodewisev1.Bucket {
 	bucket := &nodewisev1.Bucket{Digest: digest[:]}
-	if !known(digest) {
+	switch {
+	case known(digest):
+	case sharesLabels:
+		bucket.DataWithSharedLabels = data
+	default:
 		bucket.Data = data
 	}
 	return bucket
 }
 
 // digestWith returns the cached digest of the bucket together with a second one, and whether the digest is valid.
-func (b *bucket) digestWith(second *bucket) (Digest, bool) {
-	cached := &b.cachedDigest
+func (b *bucket) digestWith(second *bucket, form form) (Digest, bool) {
+	cached := &b.cachedDigests[form]
 	isValid := cached.valid && cached.version == b.version && cached.second == second &&
 		(second == nil || cached.secondVersion == second.version)
 	return cached.digest, isValid
 }
 
-func (b *bucket) cacheDigest(second *bucket, digest Digest) {
-	b.cachedDigest = cachedDigest{valid: true, version: b.version, second: second, digest: digest}
+func (b *bucket) cacheDigest(second *bucket, form form, digest Digest) {
+	b.cachedDigests[form] = cachedDigest{valid: true, version: b.version, second: second, digest: digest}
 	if second != nil {
-		b.cachedDigest.secondVersion = second.version
+		b.cachedDigests[form].secondVersion = second.version
 	}
 }
 
-// write makes the canonical bytes: the members of each bucket by name, and their shared metadata in the order of its first use.
-func write(one, other *bucket, keys *convert.KeySet) []byte {
+// write makes the canonical bytes of the members of both buckets in one order, and returns whether nodes share labels in them.
+func write(one, other *bucket, keys *convert.KeySet, form form) (data []byte, sharesLabels bool) {
 	members := one.members
 	if other != nil {
 		members = slices.Concat(one.members, other.members)
 	}
+	switch {
+	case form == sharingLabels:
+		return writeSharingLabels(members, keys)
+	case form == byNode:
+		if other == nil {
+			members = slices.Clone(members)
+		}
+		slices.SortFunc(members, func(a, b *stored) int {
+			return cmp.Or(bytes.Compare(a.targetNode(), b.targetNode()), cmp.Compare(a.name, b.name))
+		})
+	case other != nil:
+		slices.SortFunc(members, func(a, b *stored) int { return cmp.Compare(a.name, b.name) })
+	}
+	return writePlain(members, keys), false
+}
+
+// writePlain writes members in their order, and their shared metadata in the order of its first use.
+func writePlain(members []*stored, keys *convert.KeySet) []byte {
 	size := 0
 	for _, member := range members {
 		size += len(member.own) + 16

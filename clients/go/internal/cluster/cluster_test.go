@@ -48,7 +48,13 @@ func TestBucketBytes(t *testing.T) {
 			}
 			sent := store.PodBuckets(workload, nothing)[0]
 			if vector.Nodes != nil {
-				sent = store.NodeBuckets(workload, nothing)[0]
+				sent = store.NodeBuckets(workload, vector.SharesLabels, nothing)[0]
+			}
+			if vector.WithSharedLabels != (sent.DataWithSharedLabels != nil) {
+				t.Errorf("the bytes are in the wrong field: %v", sent)
+			}
+			if vector.WithSharedLabels && sent.Data == nil {
+				sent.Data = sent.DataWithSharedLabels
 			}
 			if !slices.Equal(sent.GetData(), vector.Data) || hex.EncodeToString(sent.GetDigest()) != vector.Digest {
 				t.Errorf("got %x, want %x", sent.GetData(), vector.Data)

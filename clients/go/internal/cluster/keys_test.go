@@ -30,7 +30,7 @@ func node(name, version string, labels map[string]string) *Node {
 func sentKeys(t *testing.T, store *Store, workload *Workload) map[string][]string {
 	t.Helper()
 	sent := map[string][]string{}
-	for _, bucket := range store.NodeBuckets(workload, nothing) {
+	for _, bucket := range store.NodeBuckets(workload, false, nothing) {
 		var nodes nodewisev1.NodeBucket
 		if err := proto.Unmarshal(bucket.GetData(), &nodes); err != nil {
 			t.Fatal(err)
@@ -72,12 +72,12 @@ func TestALabelThatNothingNamesIsNoNews(t *testing.T) {
 	store, a := NewStore(1, DaemonSet), onNodes(t, "a", "a")
 	store.PutWorkload(a)
 	store.PutNode(node("n", "1", map[string]string{"a": "1", "x": "1"}))
-	digest := store.NodeBuckets(a, nothing)[0].GetDigest()
+	digest := store.NodeBuckets(a, false, nothing)[0].GetDigest()
 	if store.PutNode(node("n", "2", map[string]string{"a": "1", "x": "2", "y": ""})) != nil {
 		t.Error("nothing that a DaemonSet names has changed")
 	}
 	isKnown := func(known Digest) bool { return slices.Equal(known[:], digest) }
-	if store.NodeBuckets(a, isKnown)[0].Data != nil {
+	if store.NodeBuckets(a, false, isKnown)[0].Data != nil {
 		t.Error("the bucket is another one")
 	}
 	told := store.PutNode(node("n", "3", map[string]string{"a": "2", "x": "2"}))
@@ -181,14 +181,14 @@ func TestBucketsAreThoseOfTheReducedProjections(t *testing.T) {
 				store.RemoveWorkload(DaemonSet, workload.Key)
 			}
 		}
-		labels := map[string]string{key(): "0", key(): "1", key(): strconv.Itoa(random.IntN(2))}
+		labels := map[string]string{key(): "0", key(): "1", key(): "n1", key(): strconv.Itoa(random.IntN(2))}
 		made := node(fmt.Sprint("n", random.IntN(6)), strconv.Itoa(version), labels)
 		made.Taints = []*nodewisev1.Taint{{Key: "t", Effect: "NoSchedule"}}
 		live[made.GetName()] = proto.CloneOf(made.Node)
 		store.PutNode(made)
 		isKnown := random.IntN(2) == 0
 		asked := onNodes(t, "x", key())
-		sent := store.NodeBuckets(asked, func(Digest) bool { return isKnown })
+		sent := store.NodeBuckets(asked, false, func(Digest) bool { return isKnown })
 		if !store.nodeKeys.keys().Labels.IsSuperset(asked.Reads.NodeLabels) {
 			t.Fatal("a label that the workload names is not sent")
 		}
@@ -207,5 +207,49 @@ func TestBucketsAreThoseOfTheReducedProjections(t *testing.T) {
 				t.Fatalf("bucket %d at %d is another one", i, version)
 			}
 		}
+		known := store.NodeBuckets(asked, true, func(Digest) bool { return isKnown })
+		for i, bucket := range store.NodeBuckets(asked, true, nothing) {
+			if got := sha256.Sum256(wholeOf(t, bucket)); !slices.Equal(got[:], want[i].GetDigest()) {
+				t.Fatalf("bucket %d at %d has other labels", i, version)
+			}
+			if !slices.Equal(known[i].GetDigest(), bucket.GetDigest()) {
+				t.Fatalf("bucket %d at %d has a digest of its own", i, version)
+			}
+		}
 	}
+}
+
+// wholeOf returns the bytes of a bucket whose nodes have all labels of their own.
+func wholeOf(t *testing.T, bucket *nodewisev1.Bucket) []byte {
+	t.Helper()
+	data := bucket.GetData()
+	if bucket.DataWithSharedLabels != nil {
+		data = bucket.GetDataWithSharedLabels()
+	}
+	if digest := sha256.Sum256(data); !slices.Equal(digest[:], bucket.GetDigest()) {
+		t.Fatal("the digest is that of other bytes")
+	}
+	nodes := &nodewisev1.NodeBucket{}
+	if err := proto.Unmarshal(data, nodes); err != nil {
+		t.Fatal(err)
+	}
+	if shares := len(nodes.GetSharedLabels()) > 0; shares != (bucket.DataWithSharedLabels != nil) {
+		t.Fatal("it is in the wrong field")
+	}
+	for _, node := range nodes.GetNodes() {
+		for _, number := range node.GetSharedLabels() {
+			label := nodes.GetSharedLabels()[number-1]
+			value := label.GetValue()
+			if label.GetValueIsNodeName() {
+				value = node.GetName()
+			}
+			node.Labels = append(node.Labels, &nodewisev1.Label{Key: label.GetKey(), Value: value})
+		}
+		node.SharedLabels = nil
+	}
+	whole, err := convert.NodeBucketBytes(nodes.GetNodes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return whole
 }

@@ -139,21 +139,26 @@ func (s *Store) Advance(resource Resource, version string) {
 	}
 }
 
-// NodeBuckets returns all nodes as they are sent in the snapshot of a workload.
-func (s *Store) NodeBuckets(workload *Workload, known Known) []*nodewisev1.Bucket {
+// NodeBuckets returns all nodes as they are sent in the snapshot of a workload: in the form in which they share labels, or in the one that every
+// version of the service reads.
+func (s *Store) NodeBuckets(workload *Workload, shareLabels bool, known Known) []*nodewisev1.Bucket {
 	s.know(workload)
-	return render(s.nodes, nil, s.nodeKeys.keys(), s.bucketCount, known)
+	form := plain
+	if shareLabels {
+		form = sharingLabels
+	}
+	return render(s.nodes, nil, s.nodeKeys.keys(), s.bucketCount, form, known)
 }
 
 // PodBuckets returns the pods of a workload, and the orphans of its namespace that it selects, as they are sent (D-3).
 func (s *Store) PodBuckets(workload *Workload, known Known) []*nodewisev1.Bucket {
 	s.know(workload)
 	owned, orphans := s.podsOf(workload)
-	count := s.bucketCount
+	count, form := s.bucketCount, byNode
 	if workload.Kind.Pods == ByName {
-		count = sameCount(owned, orphans)
+		count, form = sameCount(owned, orphans), plain
 	}
-	return render(owned, orphans, s.keysOfPods(workload.Key.Namespace), count, known)
+	return render(owned, orphans, s.keysOfPods(workload.Key.Namespace), count, form, known)
 }
 
 // ControlsPod reports whether the caches show a pod of this name that the workload controls.

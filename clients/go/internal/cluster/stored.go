@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"iter"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -13,12 +14,13 @@ import (
 // Numbers of the fields that are encoded by hand. A bucket is made by concatenating its encoded members, which is faster than encoding all of
 // them again.
 const (
-	memberField protowire.Number = 1  // NodeBucket.nodes, PodBucket.pods
-	labelsField protowire.Number = 3  // Node.labels
-	sharedField protowire.Number = 2  // PodBucket.shared_metadata
-	nodeField   protowire.Number = 5  // Pod.node_name
-	targetField protowire.Number = 6  // Pod.target_node_name
-	numberField protowire.Number = 13 // Pod.shared_metadata, which is written last
+	memberField       protowire.Number = 1  // NodeBucket.nodes, PodBucket.pods
+	labelsField       protowire.Number = 3  // Node.labels
+	sharedField       protowire.Number = 2  // PodBucket.shared_metadata, NodeBucket.shared_labels
+	nodeField         protowire.Number = 5  // Pod.node_name
+	targetField       protowire.Number = 6  // Pod.target_node_name
+	sharedLabelsField protowire.Number = 9  // Node.shared_labels, which is written last
+	numberField       protowire.Number = 13 // Pod.shared_metadata, which is written last
 )
 
 // stored is a node or pod, encoded as it is sent.
@@ -93,14 +95,28 @@ func (s *stored) sent(keys *convert.KeySet) []byte {
 	}
 	sent := make([]byte, 0, len(s.own)+64)
 	sent = append(sent, s.own[:s.labels.at]...)
-	count := 0
-	for _, label := range s.labels.all {
-		if count < convert.MaxLabels && keys.Labels.Has(label.GetKey()) {
-			sent = append(sent, label.encoded...)
-			count++
-		}
+	for label := range s.sentLabels(keys) {
+		sent = append(sent, label.encoded...)
 	}
 	return append(sent, s.own[s.labels.at:]...)
+}
+
+// sentLabels yields the labels of a node that are sent, by key.
+func (s *stored) sentLabels(keys *convert.KeySet) iter.Seq[*nodeLabel] {
+	return func(yield func(*nodeLabel) bool) {
+		count := 0
+		for _, label := range s.labels.all {
+			if count == convert.MaxLabels {
+				return
+			}
+			if keys.Labels.Has(label.GetKey()) {
+				count++
+				if !yield(label) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // cut returns how many labels that a decision could read are not sent because there are too many.

@@ -19,6 +19,10 @@ type BucketBytes struct {
 	Pods      []*nodewisev1.Pod
 	Data      []byte
 	Digest    string
+	// SharesLabels is whether the receiver reads shared labels.
+	SharesLabels bool
+	// WithSharedLabels is whether Data has some.
+	WithSharedLabels bool
 }
 
 // AllBucketBytes reads bucket_bytes.json.
@@ -31,6 +35,8 @@ func AllBucketBytes(t testing.TB) []BucketBytes {
 		Pods      []json.RawMessage `json:"pods"`
 		Data      []byte            `json:"data"`
 		Digest    string            `json:"digest"`
+		Shares    bool              `json:"shares_labels"`
+		Shared    bool              `json:"with_shared_labels"`
 	}
 	var all []BucketBytes
 	for _, vector := range Vectors[[]vector](t, "bucket_bytes.json") {
@@ -41,6 +47,8 @@ func AllBucketBytes(t testing.TB) []BucketBytes {
 			Pods:      parse[nodewisev1.Pod](t, vector.Pods),
 			Data:      vector.Data,
 			Digest:    vector.Digest,
+
+			SharesLabels: vector.Shares, WithSharedLabels: vector.Shared,
 		})
 	}
 	return all

@@ -11,9 +11,11 @@ bytes. A bucket's digest is computed again only after the bucket changed. A `Key
 import hashlib
 from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from . import v1
 from .label_keys import KeySet
+from .shared_labels import Written, write_sharing
 from .stored import Labels, OwnerId, SharedPart, SharedParts, Stored, bucket_of, bucket_of_name, varint
 
 __all__ = [
@@ -38,18 +40,24 @@ _SHARED_METADATA_KEY = b"\x12"  # field 2 of PodBucket, length-delimited
 _NUMBER_KEY = b"\x68"  # field 13 of Pod, its last field, a varint
 
 
+class _Cached(NamedTuple):
+    """The digest of a bucket."""
+
+    digest: Digest
+    beside: Digest | None
+    """The digest of the second bucket that was sent together with this one. None if there was none."""
+
+
 class _Bucket:
     """The members of one bucket, ordered by name."""
 
-    __slots__ = ("beside", "digest", "members", "names")
+    __slots__ = ("cached", "members", "names")
 
     def __init__(self) -> None:
         self.names: list[str] = []
         self.members: dict[str, Stored] = {}
-        self.digest: Digest | None = None
-        """None after a change."""
-        self.beside: Digest | None = None
-        """The digest of the second bucket that was sent together with this one. None if there was none."""
+        self.cached: dict[bool, _Cached] = {}
+        """The digests of the plain form and of the form in which nodes share labels. Empty after a change."""
 
     def put(self, stored: Stored, keys: KeySet) -> Stored | None:
         old = self.members.get(stored.name)
@@ -57,14 +65,14 @@ class _Bucket:
         if old is None:
             insort(self.names, stored.name)
         if old is None or not old.is_sent_the_same(stored, keys):
-            self.digest = None
+            self.cached.clear()
         return old
 
     def remove(self, name: str) -> Stored | None:
         old = self.members.pop(name, None)
         if old is not None:
             del self.names[bisect_left(self.names, name)]
-            self.digest = None
+            self.cached.clear()
         return old
 
     def __iter__(self) -> Iterator[Stored]:
@@ -169,7 +177,7 @@ class Buckets:
             self._keys = keys
             for bucket in self._buckets:
                 if bucket is not None:
-                    bucket.digest = None
+                    bucket.cached.clear()
 
     def _occupied(self, index: int) -> _Bucket | None:
         bucket = self._buckets[index]
@@ -180,15 +188,24 @@ _EMPTY = hashlib.sha256().digest()
 
 
 def render(
-    first: Buckets | None, second: Buckets | None, keys: KeySet, count: int, known: Callable[[Digest], bool]
+    first: Buckets | None,
+    second: Buckets | None,
+    keys: KeySet,
+    count: int,
+    known: Callable[[Digest], bool],
+    *,
+    shares_labels: bool = False,
 ) -> list[v1.Bucket]:
     """Renders the buckets of one set, each merged with that of a second set: with its bytes, or only its digest if
     `known` says that the receiver has it. An unchanged bucket is not hashed again, and is put together only for a
-    receiver that lacks it.
+    receiver that lacks it. With `shares_labels`, buckets of nodes have the form in which these share labels.
     """
+    by_name = False
     for buckets in (first, second):
         if buckets is not None:
             buckets._send(keys)
+            by_name = buckets._by_name
+    writer = _Writer(keys, by_name, shares_labels)
     rendered = []
     for index in range(count):
         bucket = first._occupied(index) if first else None
@@ -196,36 +213,56 @@ def render(
         if bucket is None:
             bucket, beside = beside, None
         if bucket is None:
-            rendered.append(_sent(_EMPTY, b"", known))
+            rendered.append(_sent(_EMPTY, Written(b"", False), known))
         else:
-            rendered.append(_render(bucket, beside, keys, known))
+            rendered.append(writer.render(bucket, beside, known))
     return rendered
 
 
-def _render(bucket: _Bucket, beside: _Bucket | None, keys: KeySet, known: Callable[[Digest], bool]) -> v1.Bucket:
-    digest_beside = None if beside is None else _digest_alone(beside, keys)
-    remembered = bucket.digest if bucket.beside == digest_beside else None
-    if remembered is not None and known(remembered):
-        return v1.Bucket(digest=remembered)
-    data = _write([*bucket, *(beside or ())], keys)
-    digest = remembered or hashlib.sha256(data).digest()
-    bucket.digest, bucket.beside = digest, digest_beside
-    return _sent(digest, data, known)
+class _Writer(NamedTuple):
+    """How buckets are written."""
+
+    keys: KeySet
+    by_name: bool
+    """Whether members are ordered by name alone. Otherwise pods are ordered by their nodes first."""
+    shares_labels: bool
+
+    def render(self, bucket: _Bucket, beside: _Bucket | None, known: Callable[[Digest], bool]) -> v1.Bucket:
+        digest_beside = None if beside is None else self._digest_alone(beside)
+        cached = bucket.cached.get(self.shares_labels)
+        remembered = cached.digest if cached and cached.beside == digest_beside else None
+        if remembered is not None and known(remembered):
+            return v1.Bucket(digest=remembered)
+        written = self._write([*bucket, *(beside or ())])
+        digest = remembered or hashlib.sha256(written.data).digest()
+        bucket.cached[self.shares_labels] = _Cached(digest, digest_beside)
+        return _sent(digest, written, known)
+
+    def _digest_alone(self, bucket: _Bucket) -> Digest:
+        """The digest of a bucket that is merged into another one. It shows whether that bucket changed."""
+        cached = bucket.cached.get(self.shares_labels)
+        if cached is None or cached.beside is not None:
+            digest = hashlib.sha256(self._write([*bucket]).data).digest()
+            cached = bucket.cached[self.shares_labels] = _Cached(digest, None)
+        return cached.digest
+
+    def _write(self, members: Sequence[Stored]) -> Written:
+        """The canonical bytes of a bucket with these members. They are the same in every language."""
+        # Nodes have no target.
+        order = sorted(members, key=lambda member: ("" if self.by_name else member.target, member.name))
+        return write_sharing(order, self.keys) if self.shares_labels else Written(_write(order, self.keys), False)
 
 
-def _digest_alone(bucket: _Bucket, keys: KeySet) -> Digest:
-    """The digest of a bucket that is sent after another one. It shows whether that bucket changed."""
-    if bucket.digest is None or bucket.beside is not None:
-        bucket.digest, bucket.beside = hashlib.sha256(_write([*bucket], keys)).digest(), None
-    return bucket.digest
-
-
-def _sent(digest: Digest, data: bytes, known: Callable[[Digest], bool]) -> v1.Bucket:
-    return v1.Bucket(digest=digest) if known(digest) else v1.Bucket(digest=digest, data=data)
+def _sent(digest: Digest, written: Written, known: Callable[[Digest], bool]) -> v1.Bucket:
+    if known(digest):
+        return v1.Bucket(digest=digest)
+    if written.shares_labels:
+        return v1.Bucket(digest=digest, data_with_shared_labels=written.data)
+    return v1.Bucket(digest=digest, data=written.data)
 
 
 def _write(members: Sequence[Stored], keys: KeySet) -> bytes:
-    """The canonical bytes of a bucket with these members. They are the same in every language."""
+    """The bytes of a bucket with these members, in this order, without shared labels."""
     numbers: dict[bytes, int] = {}
     sent: dict[SharedPart, bytes] = {}
     written = []
@@ -254,8 +291,8 @@ def node_buckets(nodes: Iterable[v1.Node], count: int = 1) -> list[v1.Bucket]:
 
 
 def pod_buckets(pods: Iterable[v1.Pod], count: int = 1) -> list[v1.Bucket]:
-    """The buckets of a snapshot with these pods, all with their bytes and with all labels: pods with a controller
-    first, then those without. `reduce_labels` removes labels that no decision reads.
+    """The buckets of a snapshot with these pods, all with their bytes and with all labels, in the buckets of their
+    nodes. `reduce_labels` removes labels that no decision reads.
     """
     owned, orphans, parts, every = Buckets(count), Buckets(count), SharedParts(), list(pods)
     for pod in every:

@@ -6,13 +6,14 @@ from typing import NamedTuple, TypeVar
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import convert, times, v1
-from .buckets import Digest, node_buckets, pod_buckets
+from .buckets import node_buckets, pod_buckets
 from .convert import KubernetesObject
 from .kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Resource
 from .label_keys import KeySet, reduce_labels
 from .live import LiveObjects
 from .objects import Revision, Workload
 from .policies import RolloutPolicy
+from .receiver import Receiver
 from .revisions import MAX_BYTES, concerns
 from .store import Store
 from .store.policies import Policies
@@ -48,17 +49,19 @@ def take(
     live: LiveObjects,
     *,
     now: Timestamp,
-    known: Callable[[Digest], bool],
+    receiver: Receiver,
 ) -> Taken:
-    """Builds the snapshot of a workload. A bucket that the receiver has according to `known` is sent as its digest.
+    """Builds the snapshot of a workload. A bucket that the receiver has is sent as its digest.
 
     `live` are objects that were read live, because a plan found their names taken.
     """
     kind = workload.kind
     revisions, left_out = _revisions(store, workload, live.revisions)
     message, more_left_out = _MESSAGES[kind.name](store, workload, live)
-    nodes = store.node_buckets(workload, known) if Resource.NODES in kind.reads else []
-    pods = store.pod_buckets(workload, known) if kind.pods is not None else []
+    nodes = []
+    if Resource.NODES in kind.reads:
+        nodes = store.node_buckets(workload, receiver, shares_labels=receiver.reads_shared_labels)
+    pods = store.pod_buckets(workload, receiver) if kind.pods is not None else []
     taken = v1.Snapshot(
         now=now,
         workload=message,

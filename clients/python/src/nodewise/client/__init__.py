@@ -17,6 +17,7 @@ import grpc.aio
 
 from .. import tracing, v1, waiting
 from ..buckets import Digest
+from ..receiver import Receiver
 from . import discovery, health, messages, target
 from .attempts import Attempts, ClientConfig
 from .capabilities import Capabilities
@@ -26,6 +27,7 @@ from .needs import Needs, kind_of, object_of
 from .pieces import Pieces, without_known
 from .replica import Replica
 from .replicas import Replicas
+from .shared_labels import lacks_shared_labels, reads_shared_labels
 
 if TYPE_CHECKING:
     from ..v1.reconcile_service_pb2_grpc import ReconcileServiceAsyncStub
@@ -35,6 +37,7 @@ __all__ = [
     "FieldViolation",
     "PlanClient",
     "PlanService",
+    "Receiver",
     "RefusedError",
     "ServiceError",
     "UnreachableError",
@@ -46,8 +49,8 @@ FIRST_ADDRESS = 3.0
 """How long a call waits until a first address is known, in seconds."""
 _NOT_OPEN = "the plan client is not in use: use it as a context manager, async with PlanClient(...) as client"
 
-BuildRequest: TypeAlias = Callable[[Callable[[Digest], bool]], v1.PlanRequest]
-"""Builds a request. The argument tells whether the replica that is about to be asked is believed to have a bucket."""
+BuildRequest: TypeAlias = Callable[[Receiver], v1.PlanRequest]
+"""Builds a request. The argument is the replica that is about to be asked."""
 
 _Answer = TypeVar("_Answer")
 _Request = TypeVar("_Request", v1.PlanRequest, v1.ExplainRequest, v1.SimulateRequest)
@@ -254,10 +257,20 @@ class PlanClient:
         question: "_Question[_Request, _Answer]",
     ) -> _Answer | Failed:
         corrections = 0
+        reads = reads_shared_labels(replica.capabilities)
         while True:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
-            request, piece = question.build(known.__contains__), None
+            receiver = Receiver(known.__contains__, reads)
+            request, piece = question.build(receiver), None
+            if receiver.must_be_asked:
+                asked = await self._ask_capabilities(uid, replica, until)
+                if isinstance(asked, Failed):
+                    return asked
+                reads = reads_shared_labels(asked)
+                if reads:
+                    # Build it again, with shared labels.
+                    continue
             unplanned = await self._check_needs(uid, replica, request.snapshot, until)
             if unplanned is not None:
                 return unplanned
@@ -284,9 +297,15 @@ class PlanClient:
                 self._replicas.answered(replica)
                 replica.known.used(digest for digest in nodes + pods if digest)
                 return answer
+            lacks_buckets = answer.code is grpc.StatusCode.FAILED_PRECONDITION
+            if reads and lacks_buckets and lacks_shared_labels(answer.missing, request.snapshot):
+                # An earlier version answers behind the same address.
+                replica.may_be_another()
+                reads = False
+                continue
             # The replica may lose more buckets while the client sends some, and the response to another workload may
             # wrongly show that it has them. After `CORRECTIONS` attempts the client sends all buckets.
-            if answer.code is not grpc.StatusCode.FAILED_PRECONDITION or everything:
+            if not lacks_buckets or everything:
                 note_failure(self._replicas, uid, replica, answer)
                 return pieces.explain(answer, request.ByteSize()) if everything else answer
             missing = answer.missing
@@ -310,17 +329,25 @@ class PlanClient:
             return None
         known = replica.capabilities
         if known is None:
-            asked, incarnation = v1.GetCapabilitiesRequest(), replica.incarnation
-            with tracing.rpc("GetCapabilities", replica.address) as rpc:
-                answer = await _call(rpc, replica, replica.stub.GetCapabilities, asked, until - time.monotonic())
+            answer = await self._ask_capabilities(uid, replica, until)
             if isinstance(answer, Failed):
-                note_failure(self._replicas, uid, replica, answer)
                 return answer
-            self._replicas.answered(replica)
-            known = Capabilities.of(answer)
-            if incarnation == replica.incarnation:
-                replica.capabilities = known
+            known = answer
         return needs.lacking(known, replica, snapshot)
+
+    async def _ask_capabilities(self, uid: str, replica: Replica, until: float) -> Capabilities | Failed:
+        """Asks a replica what it knows."""
+        asked, incarnation = v1.GetCapabilitiesRequest(), replica.incarnation
+        with tracing.rpc("GetCapabilities", replica.address) as rpc:
+            answer = await _call(rpc, replica, replica.stub.GetCapabilities, asked, until - time.monotonic())
+        if isinstance(answer, Failed):
+            note_failure(self._replicas, uid, replica, answer)
+            return answer
+        self._replicas.answered(replica)
+        known = Capabilities.of(answer)
+        if incarnation == replica.incarnation:
+            replica.capabilities = known
+        return known
 
     def _connect(self, address: str) -> Replica:
         targets = [t for t, found in self._found.items() if address in found]
@@ -358,7 +385,7 @@ class _Question(NamedTuple, Generic[_Request, _Answer]):
     name: str
     ask: Callable[[tracing.Rpc, Replica, _Request, float], Awaitable[_Answer | Failed]]
     """Calls the method at a replica, with a timeout in seconds."""
-    build: Callable[[Callable[[Digest], bool]], _Request]
+    build: Callable[[Receiver], _Request]
     """Builds the request, see `BuildRequest`."""
     may_be_absent: bool = False
     """Whether an older version lacks the method."""

@@ -47,16 +47,16 @@ class Pieces:
         least one, and the digests of those. Returns the request itself and None if it fits as it is. Only buckets with
         a digest can be sent later.
         """
-        inline = [bucket for bucket in _buckets(request) if bucket.digest and bucket.HasField("data")]
+        inline = [bucket for bucket in _buckets(request) if bucket.digest and _is_inline(bucket)]
         # The size is not computed for a single bucket: the first one is always sent.
         if len(inline) < 2 or (size := request.ByteSize()) <= self._most:
             return request, None
-        room = max(self._most - (size - sum(len(bucket.data) for bucket in inline)), 0)
+        room = max(self._most - (size - sum(map(_length, inline))), 0)
         brought: list[Digest] = []
         later: set[Digest] = set()
         for bucket in inline:
-            if len(bucket.data) <= room or not brought:
-                room = max(room - len(bucket.data), 0)
+            if _length(bucket) <= room or not brought:
+                room = max(room - _length(bucket), 0)
                 brought.append(bucket.digest)
             else:
                 later.add(bucket.digest)
@@ -93,7 +93,17 @@ def without_known(request: _Request, known: Callable[[Digest], bool]) -> _Reques
     for bucket in _buckets(slim):
         if bucket.digest and known(bucket.digest):
             bucket.ClearField("data")
+            bucket.ClearField("data_with_shared_labels")
     return slim
+
+
+def _is_inline(bucket: v1.Bucket) -> bool:
+    return bucket.HasField("data") or bucket.HasField("data_with_shared_labels")
+
+
+def _length(bucket: v1.Bucket) -> int:
+    """The number of the bucket's bytes, in either form."""
+    return len(bucket.data) + len(bucket.data_with_shared_labels)
 
 
 def _buckets(request: v1.PlanRequest | v1.ExplainRequest | v1.SimulateRequest) -> Iterator[v1.Bucket]:

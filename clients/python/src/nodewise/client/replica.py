@@ -198,9 +198,9 @@ class Replica:
     def serves(self) -> None:
         """Records that the replica reported SERVING."""
         self.status = ReplicaStatus.READY
-        self._may_be_another()
+        self.may_be_another()
 
-    def _may_be_another(self) -> None:
+    def may_be_another(self) -> None:
         """Records that another version may listen at the address by now."""
         self.capabilities = None
         self.incarnation += 1
@@ -215,7 +215,7 @@ class Replica:
         """Evicts the replica. Returns whether it could be asked until now."""
         before, self.status = self.status, ReplicaStatus.EVICTED
         self.reason = reason
-        self._may_be_another()
+        self.may_be_another()
         return before.rank == 0
 
     @property

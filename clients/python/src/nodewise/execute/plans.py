@@ -9,7 +9,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from .. import snapshot, times, tracing, v1, waiting
 from ..actuator import Actuator, ActuatorError, WorkloadEvent
-from ..buckets import Digest
 from ..client import PlanService, RefusedError, ServiceError
 from ..kinds import Key, ObjectKey, Resource
 from ..live import LiveObjects
@@ -17,6 +16,7 @@ from ..log_limit import LogLimit
 from ..measurements import Measurements
 from ..objects import Revision, Workload
 from ..policies import RolloutPolicy
+from ..receiver import Receiver
 from ..revisions import MAX_BYTES
 from ..sanitize import one_line
 from ..selection import Selection
@@ -129,7 +129,7 @@ class PlanRequests:
         measured: list[v1.MeasurementId] = []
         await self._read_revisions(workload, live.revisions)
 
-        def build(known: Callable[[Digest], bool]) -> v1.PlanRequest:
+        def build(receiver: Receiver) -> v1.PlanRequest:
             nonlocal current, sent, left_out, unread, as_of, policies, measured
             # A retry uses the current caches, unless the workload was replaced. Then it keeps the object it had.
             newer = state.store.workload(key)
@@ -140,7 +140,7 @@ class PlanRequests:
             unread = snapshot.unread(state.store, current, live.revisions)
             policies = state.store.policies(current)
             with tracing.span("snapshot"):
-                taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), known=known)
+                taken, left_out = snapshot.take(state.store, current, sent, live, now=self._now(), receiver=receiver)
                 measured = analysis.add(taken, current, policies, self._measurements)
                 return v1.PlanRequest(
                     snapshot=taken,

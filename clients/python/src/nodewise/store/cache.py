@@ -291,10 +291,13 @@ class Store:
         """The workloads of a kind that have a RolloutPolicy, or may have one. One with several comes several times."""
         return (workload for policy in self._policies for workload in self.targets(kind, policy))
 
-    def node_buckets(self, workload: Workload, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
-        """The node buckets to send for a workload."""
+    def node_buckets(
+        self, workload: Workload, known: Callable[[Digest], bool], *, shares_labels: bool = False
+    ) -> list[v1.Bucket]:
+        """The node buckets to send for a workload. With `shares_labels` the receiver reads shared labels."""
         self.ensure_keys(workload)
-        return render(self.nodes, None, self._keys.of_nodes(), self.bucket_count, known)
+        keys = self._keys.of_nodes()
+        return render(self.nodes, None, keys, self.bucket_count, known, shares_labels=shares_labels)
 
     def pod_buckets(self, workload: Workload, known: Callable[[Digest], bool]) -> list[v1.Bucket]:
         """The pod buckets to send for a workload: its pods, and the orphans of its namespace that it selects (D-3)."""

@@ -69,7 +69,9 @@ class GetCapabilitiesResponse(google.protobuf.message.Message):
 
     @property
     def features(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`. Empty before there was this field."""
+        """What this replica knows besides: `RolloutPolicies` if it heeds `DaemonSet.rollout_policies`, `SharedLabels` if it reads
+        `Bucket.data_with_shared_labels`. Empty before there was this field.
+        """
 
     def __init__(
         self,

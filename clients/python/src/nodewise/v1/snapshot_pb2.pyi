@@ -767,51 +767,99 @@ global___ControllerRevision = ControllerRevision
 class Bucket(google.protobuf.message.Message):
     """Bucket is a part of the nodes or of the pods. The executor sends the bucket's bytes, or only their digest if it expects that the
     replica has cached the bucket.
+
+    At most one of `data` and `data_with_shared_labels` is set.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     DATA_FIELD_NUMBER: builtins.int
     DIGEST_FIELD_NUMBER: builtins.int
+    DATA_WITH_SHARED_LABELS_FIELD_NUMBER: builtins.int
     data: builtins.bytes
-    """The serialized NodeBucket or PodBucket. Absent: the replica reads the bucket from its cache. Present and empty: the bucket has
-    no entries.
+    """The serialized NodeBucket or PodBucket. Absent, like the field below: the replica reads the bucket from its cache. Present and
+    empty: the bucket has no entries. A NodeBucket with `shared_labels` is not allowed here.
     """
     digest: builtins.bytes
-    """The digest of the serialized bucket. Required without `data`. If `data` is set and the digest is empty, the replica does not
-    cache the bucket. If both are set and do not match, the request fails.
+    """The digest of the serialized bucket. Required without the bucket's bytes. If the bytes are set and the digest is empty, the replica
+    does not cache the bucket. If both are set and do not match, the request fails.
+    """
+    data_with_shared_labels: builtins.bytes
+    """The serialized NodeBucket in place of `data`, if it has `shared_labels`. Only for a replica whose
+    `GetCapabilitiesResponse.features` has `SharedLabels`. An earlier version does not know this field: to it the bucket has no bytes, so
+    it answers that it lacks the bucket, and plans nothing. In `data` it would read nodes without these labels.
     """
     def __init__(
         self,
         *,
         data: builtins.bytes | None = ...,
         digest: builtins.bytes = ...,
+        data_with_shared_labels: builtins.bytes | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_data", b"_data", "data", b"data"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_data", b"_data", "data", b"data", "digest", b"digest"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_data", b"_data", "_data_with_shared_labels", b"_data_with_shared_labels", "data", b"data", "data_with_shared_labels", b"data_with_shared_labels"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_data", b"_data", "_data_with_shared_labels", b"_data_with_shared_labels", "data", b"data", "data_with_shared_labels", b"data_with_shared_labels", "digest", b"digest"]) -> None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_data", b"_data"]) -> typing.Literal["data"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_data_with_shared_labels", b"_data_with_shared_labels"]) -> typing.Literal["data_with_shared_labels"] | None: ...
 
 global___Bucket = Bucket
 
 @typing.final
 class NodeBucket(google.protobuf.message.Message):
-    """NodeBucket is the message in `Bucket.data` of `Snapshot.node_buckets`."""
+    """NodeBucket is the message in the buckets of `Snapshot.node_buckets`."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     NODES_FIELD_NUMBER: builtins.int
+    SHARED_LABELS_FIELD_NUMBER: builtins.int
     @property
     def nodes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Node]:
         """The nodes whose name hashes to this bucket, in any order. The service is fastest if they are sorted by name."""
+
+    @property
+    def shared_labels(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SharedLabel]:
+        """Labels that several nodes have in common. A node refers to an entry with `Node.shared_labels`. Optional: without it a bucket takes
+        several times as many bytes. Allowed in `Bucket.data_with_shared_labels` only.
+        """
 
     def __init__(
         self,
         *,
         nodes: collections.abc.Iterable[global___Node] | None = ...,
+        shared_labels: collections.abc.Iterable[global___SharedLabel] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["nodes", b"nodes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["nodes", b"nodes", "shared_labels", b"shared_labels"]) -> None: ...
 
 global___NodeBucket = NodeBucket
+
+@typing.final
+class SharedLabel(google.protobuf.message.Message):
+    """SharedLabel is a label that several nodes of a bucket have."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    VALUE_IS_NODE_NAME_FIELD_NUMBER: builtins.int
+    key: builtins.str
+    """The key. Required."""
+    value: builtins.str
+    """The value. May be empty."""
+    value_is_node_name: builtins.bool
+    """True: the value of each node that refers to this entry is that node's own name, as of `kubernetes.io/hostname` on most nodes. `value`
+    must be empty.
+    """
+    def __init__(
+        self,
+        *,
+        key: builtins.str = ...,
+        value: builtins.str = ...,
+        value_is_node_name: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value", "value_is_node_name", b"value_is_node_name"]) -> None: ...
+
+global___SharedLabel = SharedLabel
 
 @typing.final
 class PodBucket(google.protobuf.message.Message):
@@ -911,6 +959,7 @@ class Node(google.protobuf.message.Message):
     READY_FIELD_NUMBER: builtins.int
     READY_TRANSITION_TIME_FIELD_NUMBER: builtins.int
     MAINTENANCE_IN_PROGRESS_FIELD_NUMBER: builtins.int
+    SHARED_LABELS_FIELD_NUMBER: builtins.int
     name: builtins.str
     """metadata.name. Required. Unique in the snapshot."""
     uid: builtins.str
@@ -933,6 +982,12 @@ class Node(google.protobuf.message.Message):
     def ready_transition_time(self) -> google.protobuf.timestamp_pb2.Timestamp:
         """lastTransitionTime of the Ready condition. Used for RolloutPolicies only, as is the field below."""
 
+    @property
+    def shared_labels(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Further labels: entries of `NodeBucket.shared_labels`, counted from 1. The service is fastest if the keys of the entries ascend. No
+        two entries may have the same key, nor an entry the key of one of `labels`.
+        """
+
     def __init__(
         self,
         *,
@@ -944,9 +999,10 @@ class Node(google.protobuf.message.Message):
         ready: global___ConditionStatus.ValueType = ...,
         ready_transition_time: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         maintenance_in_progress: builtins.bool = ...,
+        shared_labels: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["ready_transition_time", b"ready_transition_time"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["labels", b"labels", "maintenance_in_progress", b"maintenance_in_progress", "name", b"name", "ready", b"ready", "ready_transition_time", b"ready_transition_time", "taints", b"taints", "uid", b"uid", "unschedulable", b"unschedulable"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["labels", b"labels", "maintenance_in_progress", b"maintenance_in_progress", "name", b"name", "ready", b"ready", "ready_transition_time", b"ready_transition_time", "shared_labels", b"shared_labels", "taints", b"taints", "uid", b"uid", "unschedulable", b"unschedulable"]) -> None: ...
 
 global___Node = Node
 
