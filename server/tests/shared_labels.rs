@@ -275,7 +275,7 @@ fn a_reference_to_a_long_label_takes_a_few_bytes() {
     snapshot.node_buckets[0].digest = Sha256::digest(bucket.encode_to_vec()).to_vec().into();
     let bytes = request.encoded_len();
     let estimate = estimate::<v1::PlanRequest>(&request.encode_to_vec()).expect("it is accepted");
-    assert!(estimate < 10 * bytes, "{estimate} for {bytes}");
+    assert!(estimate < 15 * bytes, "{estimate} for {bytes}");
     let engine = engine();
     engine.plan(request, &never).expect("a plan");
     // Written out, the labels would take 263 MB.
