@@ -37,6 +37,7 @@ mod node;
 mod parse;
 mod pod;
 mod problem;
+mod protobuf;
 mod replica_set;
 mod revision;
 mod rollout_policy;
