@@ -1,5 +1,6 @@
 //! How the objects are read from which plans are made, besides the workloads.
 
+use bytes::Bytes;
 use nodewise_projection::{Node, Pod, ProjectError, Revision, RolloutPolicy};
 
 use super::Watched;
@@ -32,6 +33,7 @@ impl Watched for Revision {
 impl Watched for Pod {
     const RESOURCE: Resource = Resource::PODS;
     const SKIPS_UNREADABLE: bool = false;
+    const READ_PROTOBUF: Option<fn(Bytes) -> Result<Self, ProjectError>> = Some(Self::from_protobuf);
 
     fn read(json: &str) -> Result<Self, ProjectError> {
         Self::from_text(json)
@@ -53,6 +55,7 @@ impl Watched for Pod {
 impl Watched for Node {
     const RESOURCE: Resource = Resource::NODES;
     const SKIPS_UNREADABLE: bool = false;
+    const READ_PROTOBUF: Option<fn(Bytes) -> Result<Self, ProjectError>> = Some(Self::from_protobuf);
 
     fn read(json: &str) -> Result<Self, ProjectError> {
         Self::from_text(json)
