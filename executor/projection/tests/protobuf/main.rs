@@ -3,6 +3,7 @@
 mod encode;
 mod kinds;
 mod random;
+mod served;
 
 use std::fmt::Debug;
 
