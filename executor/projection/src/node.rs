@@ -44,7 +44,7 @@ impl Node {
 
     /// Reads the Protobuf message of a Node, without the envelope that objects outside of lists have. The result is the same as
     /// from the JSON of the same object.
-    pub fn from_protobuf(object: Bytes) -> Result<Self, ProjectError> {
+    pub fn from_protobuf(object: &Bytes) -> Result<Self, ProjectError> {
         NodeObject::from(protobuf::decode::<object::Node>(object)?).try_into()
     }
 }

@@ -69,10 +69,10 @@ impl Pod {
 
     /// Reads the Protobuf message of a Pod, without the envelope that objects outside of lists have. The result is the same as
     /// from the JSON of the same object.
-    pub fn from_protobuf(object: Bytes) -> Result<Self, ProjectError> {
-        let mut pod: Self = PodObject::from(protobuf::decode::<object::Pod>(object.clone())?).try_into()?;
+    pub fn from_protobuf(object: &Bytes) -> Result<Self, ProjectError> {
+        let mut pod: Self = PodObject::from(protobuf::decode::<object::Pod>(object)?).try_into()?;
         if pod.is_unready() {
-            pod.unready = Unready::of_protobuf(&object, &pod.projection);
+            pod.unready = Unready::of_protobuf(object, &pod.projection);
         }
         Ok(pod)
     }

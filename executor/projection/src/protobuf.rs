@@ -20,8 +20,8 @@ pub(crate) mod object;
 pub(crate) mod unready;
 
 /// Decodes a message. An error is about the whole object.
-pub(crate) fn decode<M: Message + Default>(object: Bytes) -> Result<M, ProjectError> {
-    M::decode(object).map_err(|error| ProjectError::at(".", error.to_string()))
+pub(crate) fn decode<M: Message + Default>(object: &Bytes) -> Result<M, ProjectError> {
+    M::decode(object.clone()).map_err(|error| ProjectError::at(".", error.to_string()))
 }
 
 /// Copies a text. Each byte that is not UTF-8 becomes one replacement character, as in the JSON of the apiserver.

@@ -29,7 +29,7 @@ impl Unready {
 
     /// Like [`Self::of`], for the Protobuf message of a pod.
     pub(crate) fn of_protobuf(object: &Bytes, pod: &v1::Pod) -> Option<Box<Self>> {
-        let decode = || protobuf::decode::<unready::Pod>(object.clone()).ok();
+        let decode = || protobuf::decode::<unready::Pod>(object).ok();
         let finalizers = || {
             let metadata = decode().and_then(|pod| pod.metadata).unwrap_or_default();
             let kept = metadata.finalizers.iter().take(MAX_FINALIZERS);

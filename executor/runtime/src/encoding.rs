@@ -32,9 +32,10 @@ impl Encoding {
             .and_then(|value| value.to_str().ok());
         // Of a watch, the parameter `stream=watch` follows.
         let media_type = content_type.and_then(|value| value.split(';').next());
-        match media_type.is_some_and(|value| value.trim().eq_ignore_ascii_case(PROTOBUF)) {
-            true => Self::Protobuf,
-            false => Self::Json,
+        if media_type.is_some_and(|value| value.trim().eq_ignore_ascii_case(PROTOBUF)) {
+            Self::Protobuf
+        } else {
+            Self::Json
         }
     }
 }

@@ -250,6 +250,9 @@ impl WatchError {
     }
 }
 
+/// Reads an object from its Protobuf message, which has no envelope.
+pub type ReadProtobuf<T> = fn(&Bytes) -> Result<T, ProjectError>;
+
 /// A kind of object that can be watched.
 pub trait Watched: Sized + Send + 'static {
     /// The resource of these objects.
@@ -257,9 +260,8 @@ pub trait Watched: Sized + Send + 'static {
 
     /// Reads an object from the JSON that the apiserver sent.
     fn read(json: &str) -> Result<Self, ProjectError>;
-    /// Reads an object from its Protobuf message, without the envelope. The result is the same as that of [`Self::read`]. `None`:
-    /// these objects are read from JSON only.
-    const READ_PROTOBUF: Option<fn(Bytes) -> Result<Self, ProjectError>> = None;
+    /// Reads an object from Protobuf, with the same result as [`Self::read`]. `None`: these objects are read from JSON only.
+    const READ_PROTOBUF: Option<ReadProtobuf<Self>> = None;
 
     /// Wraps a change of these objects in an event.
     fn event(delta: Delta<Self>) -> ClusterEvent;
@@ -479,7 +481,7 @@ impl<T: Watched> Reflector<T> {
             for item in page.items {
                 unsent += item.len();
                 objects.extend(
-                    self.read(item)?
+                    self.read(&item)?
                         .filter(|object| object.is_kept_from_lists(&self.kinds)),
                 );
                 if unsent > CHUNK_BYTES {
@@ -624,8 +626,8 @@ impl<T: Watched> Reflector<T> {
         let version = object.identity().resource_version;
         let event = match kind {
             EventKind::Bookmark => Some(T::bookmark(version.clone())),
-            EventKind::Deleted => self.read(object)?.map(|object| T::event(Delta::Deleted(object))),
-            _ => self.read(object)?.map(|object| T::event(Delta::Applied(object))),
+            EventKind::Deleted => self.read(&object)?.map(|object| T::event(Delta::Deleted(object))),
+            _ => self.read(&object)?.map(|object| T::event(Delta::Applied(object))),
         };
         if !version.is_empty() {
             self.version = version;
@@ -639,10 +641,10 @@ impl<T: Watched> Reflector<T> {
     }
 
     /// Reads an object. Returns `None` for an unreadable object that may be skipped; the cache then keeps its last state.
-    fn read(&self, object: Object<'_>) -> Result<Option<T>, WatchError> {
-        let read = match (&object, T::READ_PROTOBUF) {
+    fn read(&self, object: &Object<'_>) -> Result<Option<T>, WatchError> {
+        let read = match (object, T::READ_PROTOBUF) {
             (Object::Json(json), _) => T::read(json.get()),
-            (Object::Protobuf(bytes), Some(read)) => read(bytes.clone()),
+            (Object::Protobuf(bytes), Some(read)) => read(bytes),
             (Object::Protobuf(_), None) => Err(ProjectError {
                 path: ".".to_owned(),
                 message: encoding::UNASKED.to_owned(),

@@ -97,14 +97,14 @@ fn recorded(json: &str, protobuf: &'static [u8]) -> Result<Vec<Object>> {
 /// A projection of objects in both encodings.
 trait Projected: Sized {
     fn from_text(text: &str) -> Result<Self, ProjectError>;
-    fn from_protobuf(message: Bytes) -> Result<Self, ProjectError>;
+    fn from_protobuf(message: &Bytes) -> Result<Self, ProjectError>;
 }
 
 impl Projected for Pod {
     fn from_text(text: &str) -> Result<Self, ProjectError> {
         Self::from_text(text)
     }
-    fn from_protobuf(message: Bytes) -> Result<Self, ProjectError> {
+    fn from_protobuf(message: &Bytes) -> Result<Self, ProjectError> {
         Self::from_protobuf(message)
     }
 }
@@ -113,7 +113,7 @@ impl Projected for Node {
     fn from_text(text: &str) -> Result<Self, ProjectError> {
         Self::from_text(text)
     }
-    fn from_protobuf(message: Bytes) -> Result<Self, ProjectError> {
+    fn from_protobuf(message: &Bytes) -> Result<Self, ProjectError> {
         Self::from_protobuf(message)
     }
 }
@@ -132,7 +132,7 @@ fn times<T: Projected>(object: &Object, rounds: usize, passes: usize) -> Result<
     let messages = Bytes::from(object.protobuf.repeat(OBJECTS));
     let [text, message] = [object.json.len(), object.protobuf.len()];
     let json = || per_object(text, passes, |range| T::from_text(&page[range]));
-    let protobuf = || per_object(message, passes, |range| T::from_protobuf(messages.slice(range)));
+    let protobuf = || per_object(message, passes, |range| T::from_protobuf(&messages.slice(range)));
     let (mut of_json, mut of_protobuf) = (Vec::new(), Vec::new());
     // The first round does not count.
     for round in 0..=rounds {

@@ -58,9 +58,8 @@ fn replaced(mut bytes: &[u8]) -> String {
     let mut text = String::new();
     while !bytes.is_empty() {
         let lengths = 1..=bytes.len().min(4);
-        let valid = lengths
-            .filter_map(|length| std::str::from_utf8(&bytes[..length]).ok())
-            .next();
+        let mut prefixes = lengths.map(|length| &bytes[..length]);
+        let valid = prefixes.find_map(|prefix| std::str::from_utf8(prefix).ok());
         text.push_str(valid.unwrap_or("\u{fffd}"));
         bytes = &bytes[valid.map_or(1, str::len)..];
     }

@@ -28,14 +28,14 @@ fn shown<T: Debug>(read: Result<T, ProjectError>) -> String {
 fn compare<T: Debug>(
     fields: &'static [kinds::Field],
     from_text: fn(&str) -> Result<T, ProjectError>,
-    from_protobuf: fn(Bytes) -> Result<T, ProjectError>,
+    from_protobuf: fn(&Bytes) -> Result<T, ProjectError>,
 ) -> Vec<String> {
     let compared = (0..OBJECTS).map(|seed| {
         let mut random = SmallRng::seed_from_u64(seed);
         let object = Generator(&mut random).message(fields);
         let text = json(&object).to_string();
         let bytes = protobuf(&object, &mut random);
-        let found = shown(from_protobuf(bytes.into()));
+        let found = shown(from_protobuf(&bytes.into()));
         assert_eq!(found, shown(from_text(&text)), "object {seed}: {text}");
         found
     });
@@ -101,7 +101,7 @@ fn what_cannot_be_decoded_is_an_error() {
     // Some cuts are between two fields.
     let mut errors = 0;
     for bytes in spoilt {
-        if let Err(error) = Pod::from_protobuf(bytes.into()) {
+        if let Err(error) = Pod::from_protobuf(&bytes.into()) {
             assert!(!error.path.is_empty() && !error.message.is_empty(), "{error}");
             errors += 1;
         }

@@ -44,8 +44,8 @@ fn served_pods_are_the_same_in_both_encodings() {
     assert_eq!(pods.len(), 2);
     let mut problems = Vec::new();
     for (text, message) in pods {
-        let pod = Pod::from_protobuf(message.clone());
-        assert_eq!(shown(Pod::from_protobuf(message)), shown(Pod::from_text(&text)));
+        let pod = Pod::from_protobuf(&message);
+        assert_eq!(shown(Pod::from_protobuf(&message)), shown(Pod::from_text(&text)));
         let pod = pod.expect("a pod");
         assert_eq!(
             pod.projection.controller.expect("a controller").name,
@@ -70,10 +70,10 @@ fn served_nodes_are_the_same_in_both_encodings() {
     assert_eq!(nodes.len(), 1);
     for (text, message) in nodes {
         assert_eq!(
-            shown(Node::from_protobuf(message.clone())),
+            shown(Node::from_protobuf(&message)),
             shown(Node::from_text(&text))
         );
-        let node = Node::from_protobuf(message).expect("a node").projection;
+        let node = Node::from_protobuf(&message).expect("a node").projection;
         assert_eq!(node.name, "node-0000");
         assert!(node.ready_transition_time.is_some());
     }
