@@ -16,7 +16,7 @@ use raw::{Condition, append_to_status};
 use reader::{Reader, Served};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_mins(1);
 /// More than a page of a list has.
 const MANY: usize = 300;
 

@@ -65,7 +65,7 @@ impl Reader {
                     lists += 1;
                 }
                 ClusterEvent::Nodes(Delta::Listed { objects: nodes, .. }) => {
-                    objects.extend(nodes.iter().map(|node| shown(node)));
+                    objects.extend(nodes.iter().map(shown));
                     lists += 1;
                 }
                 other => anyhow::bail!("not a list: {other:?}"),
