@@ -1,4 +1,4 @@
-//! Reads one element of a JSON list.
+//! Reads one element of a list.
 
 use std::{fmt, marker::PhantomData};
 
@@ -13,6 +13,13 @@ pub struct FirstMatch<T>(pub Option<T>);
 pub trait ElementFilter {
     /// Whether this element matches.
     fn is_match(&self) -> bool;
+}
+
+/// Converts no more elements than needed.
+impl<T: ElementFilter> FromIterator<T> for FirstMatch<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(list: I) -> Self {
+        Self(list.into_iter().find(ElementFilter::is_match))
+    }
 }
 
 impl<'de, T: ElementFilter + Deserialize<'de>> Deserialize<'de> for FirstMatch<T> {

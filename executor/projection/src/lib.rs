@@ -1,7 +1,7 @@
-//! Reads Kubernetes objects as the apiserver serves them, and reduces them to what a plan needs: from JSON to the messages of
-//! the protocol, and to the encoded buckets in which they are sent.
+//! Reads Kubernetes objects as the apiserver serves them, and reduces them to what a plan needs: from JSON, and of pods and nodes also
+//! from Protobuf, to the messages of the protocol, and to the encoded buckets in which they are sent.
 //!
-//! The partial types of this crate are read straight from the JSON text. The rest of an object, 95 % of a pod, is never kept.
+//! The partial types of this crate are read straight from the text or the message. The rest of an object, 95 % of a pod, is never kept.
 //! The crate reads no cluster and holds no cache. It decides nothing, with one exception that the protocol asks for: the
 //! target node of an unbound pod (D-24).
 //!
@@ -37,6 +37,7 @@ mod node;
 mod parse;
 mod pod;
 mod problem;
+mod protobuf;
 mod replica_set;
 mod revision;
 mod rollout_policy;

@@ -8,6 +8,7 @@ use serde::de::IgnoredAny;
 
 use crate::error::ProjectError;
 use crate::first_match::{ElementFilter, FirstMatch};
+use crate::protobuf::{object, text};
 use crate::time::Time;
 use crate::writers::Writers;
 
@@ -45,18 +46,65 @@ pub(crate) struct Meta {
     managed_fields: Option<Writers>,
 }
 
+const TRACEPARENT: &str = "nodewise.dev/traceparent";
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
 /// The annotations that are read.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct Annotations {
-    // The same key as `trace::ANNOTATION` of the executor.
+    // The same key as `TRACEPARENT`, and as `trace::ANNOTATION` of the executor.
     #[serde(rename = "nodewise.dev/traceparent")]
     traceparent: Option<String>,
     /// Which controller deletes old pods under the OnDelete strategy. The planner for companions reads this annotation.
     #[serde(rename = "nodewise.dev/rollout")]
     rollout: Option<String>,
+    // The same key as `DELETION_COST`.
     #[serde(rename = "controller.kubernetes.io/pod-deletion-cost")]
     deletion_cost: Option<String>,
+}
+
+/// Reads the metadata of a pod or a node. Nobody reads their generation, their annotation `nodewise.dev/rollout`, or who wrote their
+/// statuses.
+impl From<object::ObjectMeta> for Meta {
+    fn from(meta: object::ObjectMeta) -> Self {
+        let labels = meta.labels.into_iter();
+        let owners = meta.owner_references.into_iter();
+        Self {
+            name: text(&meta.name),
+            namespace: text(&meta.namespace),
+            uid: text(&meta.uid),
+            resource_version: text(&meta.resource_version),
+            labels: Some(
+                labels
+                    .map(|label| (text(&label.key), text(&label.value)))
+                    .collect(),
+            ),
+            owner_references: Some(owners.map(OwnerReference::from).collect()),
+            finalizers: Some(meta.finalizers.iter().map(|_| IgnoredAny).collect()),
+            creation_timestamp: Time::of(meta.creation_timestamp),
+            deletion_timestamp: Time::of(meta.deletion_timestamp),
+            generation: None,
+            annotations: Some(Annotations::of(&meta.annotations)),
+            managed_fields: Some(Writers::of(&meta.managed_fields)),
+        }
+    }
+}
+
+impl Annotations {
+    /// Reads the annotations of a pod or a node. The last entry of a key counts.
+    fn of(annotations: &[object::Entry]) -> Self {
+        let value = |key: &str| {
+            let mut entries = annotations.iter().rev();
+            let entry = entries.find(|entry| entry.key == key.as_bytes());
+            entry.map(|entry| text(&entry.value))
+        };
+        Self {
+            traceparent: value(TRACEPARENT),
+            rollout: None,
+            deletion_cost: value(DELETION_COST),
+        }
+    }
 }
 
 /// Most bytes of a deletion cost. A valid one is a 32-bit number; a minus sign may be followed by some zeros.
@@ -117,6 +165,17 @@ struct OwnerReference {
     name: String,
     uid: String,
     controller: Option<bool>,
+}
+
+impl From<object::OwnerReference> for OwnerReference {
+    fn from(owner: object::OwnerReference) -> Self {
+        Self {
+            kind: text(&owner.kind),
+            name: text(&owner.name),
+            uid: text(&owner.uid),
+            controller: Some(owner.controller),
+        }
+    }
 }
 
 impl ElementFilter for OwnerReference {

@@ -1,5 +1,6 @@
 //! Projection of a v1 Node.
 
+use bytes::Bytes;
 use nodewise_proto::v1;
 use serde::Deserialize;
 use serde::de::Deserializer;
@@ -8,6 +9,7 @@ use serde_json::Value;
 use crate::error::ProjectError;
 use crate::meta::{Meta, labels};
 use crate::parse::{parse, parse_from, parse_text};
+use crate::protobuf::{self, object, text};
 use crate::status::Status;
 
 /// Projects a v1 Node from a JSON value.
@@ -38,6 +40,12 @@ impl Node {
     /// Reads the JSON of a Node.
     pub fn from_text(object: &str) -> Result<Self, ProjectError> {
         parse_text::<NodeObject>(object)?.try_into()
+    }
+
+    /// Reads the Protobuf message of a Node, without the envelope that objects outside of lists have. The result is the same as
+    /// from the JSON of the same object.
+    pub fn from_protobuf(object: &Bytes) -> Result<Self, ProjectError> {
+        NodeObject::from(protobuf::decode::<object::Node>(object)?).try_into()
     }
 }
 
@@ -73,6 +81,30 @@ struct Taint {
     value: String,
     #[serde(default)]
     effect: String,
+}
+
+impl From<object::Node> for NodeObject {
+    fn from(node: object::Node) -> Self {
+        Self {
+            metadata: node.metadata.unwrap_or_default().into(),
+            spec: node.spec.map(NodeSpec::from),
+            status: node.status.map(Status::from),
+        }
+    }
+}
+
+impl From<object::NodeSpec> for NodeSpec {
+    fn from(spec: object::NodeSpec) -> Self {
+        let taints = spec.taints.iter().map(|taint| Taint {
+            key: text(&taint.key),
+            value: text(&taint.value),
+            effect: text(&taint.effect),
+        });
+        Self {
+            unschedulable: Some(spec.unschedulable),
+            taints: Some(taints.collect()),
+        }
+    }
 }
 
 impl NodeObject {

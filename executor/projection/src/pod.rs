@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use bytes::Bytes;
 use nodewise_proto::{
     v1,
     workload::{DAEMON_SET, REPLICA_SET},
@@ -14,6 +15,7 @@ use crate::error::ProjectError;
 use crate::first_match::{ElementFilter, FirstMatch};
 use crate::meta::{Meta, labels};
 use crate::parse::{parse, parse_from, parse_text};
+use crate::protobuf::{self, object, text, text_if_any};
 use crate::status::{Status, most_restarts};
 use crate::unready::Unready;
 
@@ -61,6 +63,16 @@ impl Pod {
         let mut pod: Self = parse_text::<PodObject>(object)?.try_into()?;
         if pod.is_unready() {
             pod.unready = Unready::of(object, &pod.projection);
+        }
+        Ok(pod)
+    }
+
+    /// Reads the Protobuf message of a Pod, without the envelope that objects outside of lists have. The result is the same as
+    /// from the JSON of the same object.
+    pub fn from_protobuf(object: &Bytes) -> Result<Self, ProjectError> {
+        let mut pod: Self = PodObject::from(protobuf::decode::<object::Pod>(object)?).try_into()?;
+        if pod.is_unready() {
+            pod.unready = Unready::of_protobuf(object, &pod.projection);
         }
         Ok(pod)
     }
@@ -162,6 +174,67 @@ struct Requirement {
     key: String,
     operator: String,
     values: Option<Vec<String>>,
+}
+
+impl From<object::Pod> for PodObject {
+    fn from(pod: object::Pod) -> Self {
+        Self {
+            metadata: pod.metadata.unwrap_or_default().into(),
+            spec: pod.spec.map(PodSpec::from),
+            status: pod.status.map(Status::from),
+        }
+    }
+}
+
+impl From<object::PodSpec> for PodSpec {
+    fn from(spec: object::PodSpec) -> Self {
+        let init_containers = spec.init_containers.iter().map(|container| InitContainer {
+            name: text(&container.name),
+            restart_policy: text_if_any(&container.restart_policy),
+        });
+        let required = spec
+            .affinity
+            .and_then(|affinity| affinity.node_affinity)
+            .and_then(|affinity| affinity.required_during_scheduling_ignored_during_execution);
+        Self {
+            node_name: text_if_any(&spec.node_name),
+            affinity: required.map(Affinity::from),
+            init_containers: Some(init_containers.collect()),
+        }
+    }
+}
+
+impl From<object::NodeSelector> for Affinity {
+    fn from(required: object::NodeSelector) -> Self {
+        let terms = required.node_selector_terms.into_iter();
+        let selector = NodeSelector {
+            node_selector_terms: Some(terms.map(Term::from).collect()),
+        };
+        Self {
+            node_affinity: Some(NodeAffinity {
+                required_during_scheduling_ignored_during_execution: Some(selector),
+            }),
+        }
+    }
+}
+
+impl From<object::NodeSelectorTerm> for Term {
+    fn from(term: object::NodeSelectorTerm) -> Self {
+        let fields = term.match_fields.into_iter();
+        Self {
+            match_fields: Some(fields.map(Requirement::from).collect()),
+        }
+    }
+}
+
+impl From<object::NodeSelectorRequirement> for Requirement {
+    fn from(field: object::NodeSelectorRequirement) -> Self {
+        Self {
+            key: text(&field.key),
+            operator: text(&field.operator),
+            values: Some(field.values.iter().map(|value| text(value)).collect()),
+        }
+    }
 }
 
 /// Most bytes of the reason of a condition. A reason is a word in CamelCase; clients that may write statuses can write other

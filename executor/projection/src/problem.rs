@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 use nodewise_proto::v1::PodProblem;
 use serde::Deserialize;
 
+use crate::protobuf::{text, text_if_any, unready};
+use crate::time::Time;
+
 /// The most characters of a message that is quoted.
 const MAX_QUOTED: usize = 240;
 
@@ -83,13 +86,12 @@ struct Ended {
 /// read.
 #[must_use]
 pub fn pod_problem(json: &str) -> Option<PodProblem> {
-    let object: Object = serde_json::from_str(json).ok()?;
-    let is_over = object.status.phase.as_deref() == Some("Succeeded");
-    if is_over || object.metadata.deletion_timestamp.is_some() {
-        return None;
-    }
-    let node = object.spec.node_name.unwrap_or_default();
-    Some(object.status.problem(&node))
+    serde_json::from_str::<Object>(json).ok()?.problem()
+}
+
+/// Like [`pod_problem`], for the Protobuf message of a pod.
+pub(crate) fn problem_of(pod: unready::Pod) -> Option<PodProblem> {
+    Object::read(pod)?.problem()
 }
 
 /// A problem outside of containers.
@@ -102,7 +104,53 @@ fn of_pod(reason: &str, message: String, is_failing: bool) -> PodProblem {
     }
 }
 
+impl Object {
+    /// `None` if a number of the status is not valid.
+    fn read(pod: unready::Pod) -> Option<Self> {
+        let deletion = pod.metadata.and_then(|metadata| metadata.deletion_timestamp);
+        Some(Self {
+            metadata: Metadata {
+                deletion_timestamp: Time::of(deletion).map(|_| serde::de::IgnoredAny),
+            },
+            spec: Spec {
+                node_name: pod.spec.map(|spec| text(&spec.node_name)),
+            },
+            status: Status::read(pod.status.unwrap_or_default())?,
+        })
+    }
+
+    fn problem(self) -> Option<PodProblem> {
+        let is_over = self.status.phase.as_deref() == Some("Succeeded");
+        if is_over || self.metadata.deletion_timestamp.is_some() {
+            return None;
+        }
+        let node = self.spec.node_name.unwrap_or_default();
+        Some(self.status.problem(&node))
+    }
+}
+
 impl Status {
+    fn read(status: unready::PodStatus) -> Option<Self> {
+        let containers = |list: Vec<unready::ContainerStatus>| {
+            let list = list.into_iter().map(Container::read);
+            list.collect::<Option<Vec<_>>>()
+        };
+        let conditions = status.conditions.iter().map(|condition| Condition {
+            kind: text(&condition.kind),
+            status: text(&condition.status),
+            reason: text_if_any(&condition.reason),
+            message: text_if_any(&condition.message),
+        });
+        Some(Self {
+            phase: text_if_any(&status.phase),
+            reason: text_if_any(&status.reason),
+            message: text_if_any(&status.message),
+            conditions: Some(conditions.collect()),
+            init_container_statuses: Some(containers(status.init_container_statuses)?),
+            container_statuses: Some(containers(status.container_statuses)?),
+        })
+    }
+
     fn problem(self, node: &str) -> PodProblem {
         if self.phase.as_deref() == Some("Failed") {
             let words = [Some("the pod has failed"), self.reason.as_deref()];
@@ -173,7 +221,36 @@ enum Rank {
     Starts,
 }
 
+impl From<unready::ContainerState> for State {
+    fn from(state: unready::ContainerState) -> Self {
+        Self {
+            waiting: state.waiting.map(|waiting| Ended {
+                reason: text_if_any(&waiting.reason),
+                message: text_if_any(&waiting.message),
+                exit_code: 0,
+            }),
+            running: state.running.map(|_| Running {}),
+            terminated: state.terminated.map(|terminated| Ended {
+                reason: text_if_any(&terminated.reason),
+                message: text_if_any(&terminated.message),
+                exit_code: terminated.exit_code.into(),
+            }),
+        }
+    }
+}
+
 impl Container {
+    fn read(status: unready::ContainerStatus) -> Option<Self> {
+        Some(Self {
+            name: text(&status.name),
+            ready: status.ready,
+            started: status.started,
+            restart_count: status.restart_count.try_into().ok()?,
+            state: status.state.map(State::from),
+            last_state: status.last_state.map(State::from),
+        })
+    }
+
     /// Whether it is an init container that has succeeded, or a sidecar that runs.
     fn is_done(&self) -> bool {
         self.ready || self.started == Some(true)

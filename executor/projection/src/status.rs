@@ -6,6 +6,7 @@ use nodewise_proto::v1;
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 
+use crate::protobuf::{object, text, text_if_any};
 use crate::time::Time;
 
 /// The parts of a node's or pod's status that are read.
@@ -69,15 +70,75 @@ impl<'de> Visitor<'de> for ConditionsVisitor {
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Conditions, A::Error> {
         let mut conditions = Conditions::default();
         while let Some(condition) = list.next_element::<Condition>()? {
-            let kept = match &*condition.kind {
-                "Ready" => &mut conditions.ready,
-                "DisruptionTarget" => &mut conditions.disruption,
-                "MaintenanceInProgress" => &mut conditions.maintenance,
-                _ => continue,
-            };
-            kept.get_or_insert(condition);
+            if let Some(kept) = conditions.of_type(condition.kind.as_bytes()) {
+                kept.get_or_insert(condition);
+            }
         }
         Ok(conditions)
+    }
+}
+
+impl Conditions {
+    /// The place of the condition of this type, if it is read.
+    fn of_type(&mut self, kind: &[u8]) -> Option<&mut Option<Condition>> {
+        match kind {
+            b"Ready" => Some(&mut self.ready),
+            b"DisruptionTarget" => Some(&mut self.disruption),
+            b"MaintenanceInProgress" => Some(&mut self.maintenance),
+            _ => None,
+        }
+    }
+}
+
+impl FromIterator<object::Condition> for Conditions {
+    fn from_iter<I: IntoIterator<Item = object::Condition>>(list: I) -> Self {
+        let mut conditions = Self::default();
+        for condition in list {
+            if let Some(kept) = conditions.of_type(&condition.kind) {
+                kept.get_or_insert_with(|| condition.into());
+            }
+        }
+        conditions
+    }
+}
+
+impl From<object::Condition> for Condition {
+    fn from(condition: object::Condition) -> Self {
+        Self {
+            kind: text(&condition.kind),
+            status: text(&condition.status),
+            reason: text_if_any(&condition.reason),
+            last_transition_time: Time::of(condition.last_transition_time),
+        }
+    }
+}
+
+impl From<object::PodStatus> for Status {
+    fn from(status: object::PodStatus) -> Self {
+        let containers = |list: Vec<object::ContainerStatus>| {
+            let list = list.into_iter().map(|container| ContainerStatus {
+                name: text(&container.name),
+                restart_count: Some(container.restart_count.into()),
+            });
+            Some(list.collect())
+        };
+        Self {
+            phase: text_if_any(&status.phase),
+            conditions: Some(status.conditions.into_iter().collect()),
+            container_statuses: containers(status.container_statuses),
+            init_container_statuses: containers(status.init_container_statuses),
+        }
+    }
+}
+
+impl From<object::NodeStatus> for Status {
+    fn from(status: object::NodeStatus) -> Self {
+        Self {
+            phase: None,
+            conditions: Some(status.conditions.into_iter().collect()),
+            container_statuses: None,
+            init_container_statuses: None,
+        }
     }
 }
 

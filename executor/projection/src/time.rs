@@ -4,6 +4,8 @@ use nodewise_proto::Timestamp;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use crate::protobuf::object;
+
 /// A time as the API writes it (RFC 3339), clamped to the years that the protocol supports.
 ///
 /// The apiserver accepts any year with any time zone and serves the time in UTC. The result may be the last day of 9999, a
@@ -26,6 +28,15 @@ impl<'de> Deserialize<'de> for Time {
             .or_else(|| parse_out_of_range(&text))
             .map(|time: jiff::Timestamp| Self(clamp(time)))
             .ok_or_else(|| D::Error::custom(format!("not a time: {text:?}")))
+    }
+}
+
+impl Time {
+    /// Converts a time of Protobuf, which has no seconds if it is zero. JSON has null for that, and no fractions of a second.
+    pub(crate) fn of(time: Option<object::Time>) -> Option<Self> {
+        let seconds = time?.seconds.filter(|seconds| *seconds != FIRST_SECOND)?;
+        let time = jiff::Timestamp::from_second(seconds.clamp(FIRST_SECOND, LAST_SECOND));
+        time.ok().map(Self)
     }
 }
 

@@ -1,10 +1,12 @@
 //! What people want to know about a pod that is not ready or that is being deleted.
 
+use bytes::Bytes;
 use nodewise_proto::v1;
 use serde::Deserialize;
 
 use crate::parse::parse_text;
-use crate::problem::pod_problem;
+use crate::problem::{pod_problem, problem_of};
+use crate::protobuf::{self, text, unready};
 
 /// The most finalizers that are kept of a pod.
 const MAX_FINALIZERS: usize = 8;
@@ -22,9 +24,28 @@ impl Unready {
     /// Reads the JSON of a pod whose projection this is. `None` for a pod that is ready, or that has succeeded, and is not being
     /// deleted.
     pub(crate) fn of(json: &str, pod: &v1::Pod) -> Option<Box<Self>> {
+        Self::read(pod, || finalizers(json), || pod_problem(json))
+    }
+
+    /// Like [`Self::of`], for the Protobuf message of a pod.
+    pub(crate) fn of_protobuf(object: &Bytes, pod: &v1::Pod) -> Option<Box<Self>> {
+        let decode = || protobuf::decode::<unready::Pod>(object).ok();
+        let finalizers = || {
+            let metadata = decode().and_then(|pod| pod.metadata).unwrap_or_default();
+            let kept = metadata.finalizers.iter().take(MAX_FINALIZERS);
+            kept.map(|finalizer| text(finalizer)).collect()
+        };
+        Self::read(pod, finalizers, || problem_of(decode()?))
+    }
+
+    fn read(
+        pod: &v1::Pod,
+        finalizers: impl FnOnce() -> Vec<String>,
+        problem: impl FnOnce() -> Option<v1::PodProblem>,
+    ) -> Option<Box<Self>> {
         if pod.deletion_time.is_some() {
             let finalizers = if pod.has_finalizers {
-                finalizers(json)
+                finalizers()
             } else {
                 Vec::new()
             };
@@ -36,7 +57,7 @@ impl Unready {
         if pod.ready() == v1::ConditionStatus::True || pod.phase() == v1::PodPhase::Succeeded {
             return None;
         }
-        let problem = Some(pod_problem(json)?);
+        let problem = Some(problem()?);
         let finalizers = Vec::new();
         Some(Box::new(Self { problem, finalizers }))
     }

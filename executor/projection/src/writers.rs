@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 
+use crate::protobuf::{self, object};
+
 /// The field manager and user agent of the executor.
 pub const WRITER: &str = "nodewise-executor";
 
@@ -25,6 +27,17 @@ pub struct StatusWriter {
     pub manager: String,
     /// The time in seconds precision, as the apiserver wrote it.
     pub time: String,
+}
+
+impl Writers {
+    /// Reads the creator of a pod or a node. Nobody reads who wrote their statuses.
+    pub(crate) fn of(entries: &[object::ManagedFieldsEntry]) -> Self {
+        let creator = entries.iter().find(|entry| entry.subresource.is_empty());
+        Self {
+            creator: creator.map(|entry| protobuf::text(&entry.manager)),
+            other_status_writer: None,
+        }
+    }
 }
 
 /// An entry of the managed fields. Clients write these fields, and the apiserver serves a zero time as null. So any value is

@@ -6,9 +6,13 @@
 
 use kube::Client;
 use kube::api::ListParams;
+use prost::Message as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::encoding::{self, DecodeError, Payload};
+use crate::object::Object;
+use crate::protobuf;
 use crate::response::{self, MAX_OBJECT_BYTES};
 
 /// Most bytes of a page with more than one object. A page with one object may have up to [`MAX_OBJECT_BYTES`].
@@ -24,6 +28,7 @@ pub struct ListPager {
     /// Most objects in a page.
     most: u32,
     token: String,
+    asks_for_protobuf: bool,
 }
 
 impl ListPager {
@@ -35,34 +40,51 @@ impl ListPager {
             size: most,
             most,
             token: String::new(),
+            asks_for_protobuf: false,
         }
+    }
+
+    /// Asks for Protobuf where the apiserver speaks it, if `asks` is true. Otherwise, the pages are JSON.
+    pub(crate) fn ask_for_protobuf(mut self, asks: bool) -> Self {
+        self.asks_for_protobuf = asks;
+        self
     }
 
     /// Requests the next page and returns its text. Returns `None` if the page is too long; call again to request fewer
     /// objects.
     pub async fn next(&mut self, client: &Client) -> Result<Option<String>, kube::Error> {
+        let page = self.next_payload(client).await?;
+        page.map(Payload::into_json).transpose()
+    }
+
+    /// Like [`Self::next`], in any encoding.
+    pub(crate) async fn next_payload(&mut self, client: &Client) -> Result<Option<Payload>, kube::Error> {
         let params = ListParams::default().limit(self.size);
         let params = match &*self.token {
             "" => params,
             token => params.continue_token(token),
         };
-        let request = kube::core::Request::new(self.path.as_str())
+        let mut request = kube::core::Request::new(self.path.as_str())
             .list(&params)
             .map_err(kube::Error::BuildRequest)?;
+        if self.asks_for_protobuf {
+            encoding::ask_for_protobuf(request.headers_mut());
+        }
         let is_one = self.size == 1;
         let most = if is_one { MAX_OBJECT_BYTES } else { PAGE_BYTES };
-        let text = match response::send_bounded(client, request, most).await? {
-            Some((_, text)) => text,
+        let response = response::open(client, request).await?;
+        let payload = match response::read(response, most).await? {
+            Some(payload) => payload,
             None if is_one => return Err(response::too_long(most)),
             None => {
                 self.size = (self.size / 4).max(1);
                 return Ok(None);
             }
         };
-        if text.len() <= PAGE_BYTES / 4 {
+        if payload.len() <= PAGE_BYTES / 4 {
             self.size = self.size.saturating_mul(2).min(self.most);
         }
-        Ok(Some(text))
+        Ok(Some(payload))
     }
 
     /// Continues after this page. Returns whether there is another one.
@@ -86,6 +108,42 @@ impl<'a> Page<'a> {
     /// Reads the text of a page.
     pub fn read(text: &'a str) -> Result<Self, kube::Error> {
         serde_json::from_str(text).map_err(kube::Error::SerdeError)
+    }
+}
+
+/// A page of a list in any encoding. Its objects are not parsed.
+pub(crate) struct EncodedPage<'a> {
+    pub(crate) metadata: PageMeta,
+    pub(crate) items: Vec<Object<'a>>,
+}
+
+impl<'a> EncodedPage<'a> {
+    /// Reads a page of objects of this kind.
+    pub(crate) fn read(payload: &'a Payload, kind: &str) -> Result<Self, kube::Error> {
+        let failed = |error: DecodeError| kube::Error::Service(error.into());
+        match payload {
+            Payload::Json(text) => {
+                let Page { metadata, items } = Page::read(text)?;
+                let items = items.into_iter().flatten().map(Object::Json).collect();
+                Ok(Self { metadata, items })
+            }
+            Payload::Protobuf(bytes) => {
+                let list = protobuf::unwrap(bytes.clone(), &format!("{kind}List"));
+                let list = list.map_err(|error| failed(error.into()))?;
+                let list = protobuf::List::decode(list).map_err(|error| failed(error.into()))?;
+                let protobuf::ListMeta {
+                    resource_version,
+                    continue_token,
+                } = list.metadata.unwrap_or_default();
+                Ok(Self {
+                    metadata: PageMeta {
+                        resource_version,
+                        continue_token,
+                    },
+                    items: list.items.into_iter().map(Object::Protobuf).collect(),
+                })
+            }
+        }
     }
 }
 

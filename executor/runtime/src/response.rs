@@ -1,9 +1,9 @@
-//! Reads responses of the apiserver as text, up to a size limit.
+//! Reads responses of the apiserver, up to a size limit.
 //!
 //! The data of a ControllerRevision is what some client wrote, byte for byte, and may contain invalid UTF-8. Invalid bytes
 //! are replaced in the same way wherever an object is read: in a list, in a watch, and by itself.
 
-use http::{HeaderMap, Request, StatusCode, header};
+use http::{HeaderMap, Request, Response, StatusCode, header};
 use http_body_util::BodyExt as _;
 use kube::{
     Client,
@@ -11,6 +11,9 @@ use kube::{
     core::{Status, response::StatusDetails},
 };
 use serde::Deserialize;
+
+use crate::encoding::{Encoding, Payload};
+use crate::protobuf;
 
 /// Most bytes of a response about one object: 64 MiB. etcd stores 1.5 MiB per object by default, and up to 10 MiB if
 /// configured. The apiserver may escape each byte as six (`\u003c`).
@@ -40,17 +43,31 @@ pub(crate) async fn send_bounded(
     request: Request<Vec<u8>>,
     most: usize,
 ) -> Result<Option<(StatusCode, String)>, kube::Error> {
+    let response = open(client, request).await?;
+    let status = response.status();
+    let Some(payload) = read(response, most).await? else {
+        return Ok(None);
+    };
+    Ok(Some((status, payload.into_json()?)))
+}
+
+/// Sends a request and returns a successful response, whose body is not read yet.
+pub(crate) async fn open(client: &Client, request: Request<Vec<u8>>) -> Result<Response<Body>, kube::Error> {
     let response = client.send(request.map(Body::from)).await?;
     let status = response.status();
     if !status.is_client_error() && !status.is_server_error() {
-        let text = read(response.into_body(), most).await?;
-        return Ok(text.map(|text| (status, text)));
+        return Ok(response);
     }
     let retry_after = retry_after(response.headers());
-    let text = read(response.into_body(), ERROR_BYTES).await?.unwrap_or_default();
     // A proxy may answer in another format.
-    let mut error = serde_json::from_str::<Status>(&text)
-        .unwrap_or_else(|_| Status::failure(text.trim(), "Failed to parse error data"));
+    let mut error = match read(response, ERROR_BYTES).await? {
+        Some(Payload::Json(text)) => serde_json::from_str(&text).map_err(|_| text),
+        Some(Payload::Protobuf(bytes)) => {
+            protobuf::read_status(bytes.clone()).map_err(|_| protobuf::text(&bytes))
+        }
+        None => Err(String::new()),
+    }
+    .unwrap_or_else(|text: String| Status::failure(text.trim(), "Failed to parse error data"));
     if error.message.is_empty() {
         error.message = format!("the answer is {status}, and gives no reason");
     }
@@ -83,8 +100,10 @@ pub(crate) fn too_long(most: usize) -> kube::Error {
     kube::Error::Service(format!("the answer is longer than {most} bytes").into())
 }
 
-/// Reads a body as text. Returns `None` if the text has more than `most` bytes.
-async fn read(mut body: Body, most: usize) -> Result<Option<String>, kube::Error> {
+/// Reads the body of a response. Returns `None` if it has more than `most` bytes.
+pub(crate) async fn read(response: Response<Body>, most: usize) -> Result<Option<Payload>, kube::Error> {
+    let encoding = Encoding::of(response.headers());
+    let mut body = response.into_body();
     let mut bytes = Vec::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
@@ -93,17 +112,18 @@ async fn read(mut body: Body, most: usize) -> Result<Option<String>, kube::Error
         }
         bytes.extend_from_slice(&data);
     }
-    // The replacement character has three bytes.
-    let replaced = |chunk: std::str::Utf8Chunk<'_>| if chunk.invalid().is_empty() { 0 } else { 3 };
-    let length: usize = (bytes.utf8_chunks())
-        .map(|chunk| chunk.valid().len() + replaced(chunk))
-        .sum();
-    Ok((length <= most).then(|| lossy(bytes)))
+    if encoding == Encoding::Json && replaced_len(&bytes) > most {
+        return Ok(None);
+    }
+    Ok(Some(Payload::new(encoding, bytes)))
 }
 
-/// Converts bytes to text. Invalid UTF-8 is replaced.
-pub(crate) fn lossy(bytes: Vec<u8>) -> String {
-    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+/// The number of bytes with the invalid ones replaced.
+fn replaced_len(bytes: &[u8]) -> usize {
+    // The replacement character has three bytes.
+    let replaced = |chunk: std::str::Utf8Chunk<'_>| if chunk.invalid().is_empty() { 0 } else { 3 };
+    let chunks = bytes.utf8_chunks();
+    chunks.map(|chunk| chunk.valid().len() + replaced(chunk)).sum()
 }
 
 /// The namespace, name and resourceVersion of an object, as far as they can be read.

@@ -17,30 +17,32 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use backon::BackoffBuilder as _;
+use bytes::Bytes;
 use futures::Stream;
 use kube::Client;
-use kube::api::{ListParams, WatchParams};
-use kube::core::{Request, Status};
+use kube::api::WatchParams;
+use kube::core::Request;
 use nodewise_projection::ProjectError;
 use nodewise_telemetry::{http::Checks, in_short, with_causes};
-use serde_json::value::RawValue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::delta::Delta;
+use crate::encoding::{self, DecodeError, Payload};
 use crate::event::ClusterEvent;
 use crate::gate;
-use crate::list::{ListPager, Page};
+use crate::list::{EncodedPage, ListPager};
 use crate::metrics::Metrics;
+use crate::object::Object;
 use crate::resource::Resource;
-use crate::response::{self, ObjectIdentity};
+use crate::response::ObjectIdentity;
 
 mod discovery;
 mod inputs;
 mod wire;
 
-use wire::{Line, LineKind};
+use wire::{Event, EventKind};
 
 /// The timeout that a watch request asks for, in seconds.
 const WATCH_SECONDS: u32 = 290;
@@ -56,7 +58,7 @@ const DISCOVERY_INTERVAL: Duration = Duration::from_secs(10);
 const SHORT_WATCH: Duration = Duration::from_secs(5);
 /// Capacity of the event channel. When it is full, the watches wait for the controller.
 const CHANNEL_SIZE: usize = 1_024;
-/// After this many bytes of JSON, the reflector waits until the controller has processed the objects it was sent. Parsed labels
+/// After this many bytes of objects, the reflector waits until the controller has processed the objects it was sent. Parsed labels
 /// take more than ten times the memory of their text, and the controller decides which revisions are kept whole.
 const CHUNK_BYTES: usize = 1 << 20;
 
@@ -199,9 +201,9 @@ enum WatchError {
     List(&'static str, #[source] kube::Error),
     #[error("watching {0}")]
     Watch(&'static str, #[source] kube::Error),
-    /// A line of the watch is not an event. The apiserver would send it again, so a new list is needed.
+    /// What the watch sent is not an event. The apiserver would send it again, so a new list is needed.
     #[error("reading an event of the watch of {0}")]
-    Line(&'static str, #[source] serde_json::Error),
+    Event(&'static str, #[source] DecodeError),
     /// An object cannot be read. The apiserver would send it again, so a new list is needed.
     #[error("reading {1} of the {0}")]
     Object(&'static str, String, #[source] ProjectError),
@@ -248,6 +250,9 @@ impl WatchError {
     }
 }
 
+/// Reads an object from its Protobuf message, which has no envelope.
+pub type ReadProtobuf<T> = fn(&Bytes) -> Result<T, ProjectError>;
+
 /// A kind of object that can be watched.
 pub trait Watched: Sized + Send + 'static {
     /// The resource of these objects.
@@ -255,6 +260,9 @@ pub trait Watched: Sized + Send + 'static {
 
     /// Reads an object from the JSON that the apiserver sent.
     fn read(json: &str) -> Result<Self, ProjectError>;
+    /// Reads an object from Protobuf, with the same result as [`Self::read`]. `None`: these objects are read from JSON only.
+    const READ_PROTOBUF: Option<ReadProtobuf<Self>> = None;
+
     /// Wraps a change of these objects in an event.
     fn event(delta: Delta<Self>) -> ClusterEvent;
     /// Returns the event of a bookmark: no object changed, and the watch has reached this metadata.resourceVersion.
@@ -407,7 +415,7 @@ impl<T: Watched> Reflector<T> {
                     sleep(delay).await;
                 }
                 Err(error) => {
-                    if matches!(error, WatchError::Line(..) | WatchError::Object(..)) {
+                    if matches!(error, WatchError::Event(..) | WatchError::Object(..)) {
                         self.next = Step::List;
                     }
                     if T::IS_OPTIONAL && error.is_not_found() {
@@ -444,31 +452,38 @@ impl<T: Watched> Reflector<T> {
         permits.map(drop).map_err(|_| WatchError::Stopped)
     }
 
+    /// Returns a pager of the collection with at most `most` objects in a page.
+    fn pager(&self, most: u32) -> ListPager {
+        ListPager::new(self.path.as_str(), most).ask_for_protobuf(T::READ_PROTOBUF.is_some())
+    }
+
     /// Lists all objects, page by page, as of one version.
     async fn list(&mut self) -> Result<(), WatchError> {
-        let mut pager = ListPager::new(self.path.as_str(), T::RESOURCE.page_size);
+        let mut pager = self.pager(T::RESOURCE.page_size);
         let (mut objects, mut sent) = (Vec::new(), 0);
         let restores = *self.restores.borrow();
         if std::mem::take(&mut self.pages_sent) {
             self.send_page(Vec::new(), true).await?;
         }
         let resource_version = loop {
-            let text = match self.with_timeout(PAGE_TIMEOUT, pager.next(&self.client)).await? {
-                Ok(Some(text)) => text,
+            let next = pager.next_payload(&self.client);
+            let payload = match self.with_timeout(PAGE_TIMEOUT, next).await? {
+                Ok(Some(payload)) => payload,
                 Ok(None) => continue,
                 Err(kube::Error::Api(status)) if status.code == 410 => {
                     return Err(WatchError::Gone(T::RESOURCE.plural));
                 }
                 Err(error) => return Err(WatchError::List(T::RESOURCE.plural, error)),
             };
-            let page = Page::read(&text).map_err(|error| WatchError::List(T::RESOURCE.plural, error))?;
+            let page = EncodedPage::read(&payload, T::RESOURCE.kind)
+                .map_err(|error| WatchError::List(T::RESOURCE.plural, error))?;
             let mut unsent = 0;
-            for item in page.items.into_iter().flatten() {
+            for item in page.items {
+                unsent += item.len();
                 objects.extend(
-                    self.read(item)?
+                    self.read(&item)?
                         .filter(|object| object.is_kept_from_lists(&self.kinds)),
                 );
-                unsent += item.get().len();
                 if unsent > CHUNK_BYTES {
                     (objects, unsent) = (self.send_chunk(objects, &mut sent).await?, 0);
                 }
@@ -538,12 +553,12 @@ impl<T: Watched> Reflector<T> {
     /// Asks the apiserver for its current version. If that is lower than ours, everything is listed again.
     async fn check_version(&mut self) -> Result<(), WatchError> {
         let failed = |error| WatchError::List(T::RESOURCE.plural, error);
-        let request = Request::new(self.path.as_str())
-            .list(&ListParams::default().limit(1))
-            .map_err(|error| failed(kube::Error::BuildRequest(error)))?;
-        let answer = self.with_timeout(OPEN_TIMEOUT, response::read_text(&self.client, request));
-        let text = answer.await?.map_err(failed)?;
-        let page = Page::read(&text).map_err(failed)?;
+        let mut pager = self.pager(1);
+        let answer = self.with_timeout(OPEN_TIMEOUT, pager.next_payload(&self.client));
+        let Some(payload) = answer.await?.map_err(failed)? else {
+            return Ok(());
+        };
+        let page = EncodedPage::read(&payload, T::RESOURCE.kind).map_err(failed)?;
         let (version, now) = (&self.version, page.metadata.resource_version);
         self.next = if gate::is_behind(version, &now) {
             tracing::warn!(resource = %T::RESOURCE, version, now, "the apiserver is at a lower version than the watch had reached; listing again");
@@ -563,21 +578,25 @@ impl<T: Watched> Reflector<T> {
             error => WatchError::Watch(T::RESOURCE.plural, error),
         };
         let params = WatchParams::default().timeout(WATCH_SECONDS);
-        let request = Request::new(self.path.as_str())
+        let mut request = Request::new(self.path.as_str())
             .watch(&params, &self.version)
             .map_err(|error| failed(kube::Error::BuildRequest(error)))?;
-        let open = wire::lines(&self.client, request);
-        let mut lines = self.with_timeout(OPEN_TIMEOUT, open).await?.map_err(failed)?;
+        if T::READ_PROTOBUF.is_some() {
+            encoding::ask_for_protobuf(request.headers_mut());
+        }
+        let open = wire::open(&self.client, request);
+        let mut events = self.with_timeout(OPEN_TIMEOUT, open).await?.map_err(failed)?;
+        tracing::debug!(resource = %T::RESOURCE, encoding = %events.encoding, "watching");
         self.set_healthy();
         let (began, mut shown) = (Instant::now(), false);
         let (mut restores, listed) = (self.restores.subscribe(), self.restores_listed);
         loop {
             let next = tokio::select! {
-                next = timeout(IDLE_LIMIT, lines.next()) => next,
+                next = timeout(IDLE_LIMIT, events.next()) => next,
                 _ = restores.wait_for(|restores| *restores != listed) => return Ok(()),
             };
             let Ok(next) = next else { break };
-            let Some(line) = next.map_err(failed)? else {
+            let Some(payload) = next.map_err(failed)? else {
                 let short = !shown && began.elapsed() < SHORT_WATCH;
                 return if short {
                     Err(WatchError::Short(T::RESOURCE.plural))
@@ -585,7 +604,7 @@ impl<T: Watched> Reflector<T> {
                     Ok(())
                 };
             };
-            self.handle_line(&line).await?;
+            self.handle_event(&payload).await?;
             shown = true;
             self.delays = Delays::new();
         }
@@ -593,41 +612,49 @@ impl<T: Watched> Reflector<T> {
         Ok(())
     }
 
-    async fn handle_line(&mut self, line: &str) -> Result<(), WatchError> {
-        let unread = |error| WatchError::Line(T::RESOURCE.plural, error);
-        let Line { kind, object } = serde_json::from_str(line).map_err(unread)?;
-        if kind == LineKind::Error {
-            let status: Status = serde_json::from_str(object.get()).map_err(unread)?;
+    async fn handle_event(&mut self, payload: &Payload) -> Result<(), WatchError> {
+        let unread = |error| WatchError::Event(T::RESOURCE.plural, error);
+        let Event { kind, object } = Event::read(payload, T::RESOURCE.kind).map_err(unread)?;
+        if kind == EventKind::Error {
+            let status = object.status().map_err(unread)?;
             return Err(if status.code == 410 {
                 WatchError::Gone(T::RESOURCE.plural)
             } else {
                 WatchError::Watch(T::RESOURCE.plural, kube::Error::Api(Box::new(status)))
             });
         }
-        let version = ObjectIdentity::of(object.get()).resource_version;
+        let version = object.identity().resource_version;
         let event = match kind {
-            LineKind::Bookmark => Some(T::bookmark(version.clone())),
-            LineKind::Deleted => self.read(object)?.map(|object| T::event(Delta::Deleted(object))),
-            _ => self.read(object)?.map(|object| T::event(Delta::Applied(object))),
+            EventKind::Bookmark => Some(T::bookmark(version.clone())),
+            EventKind::Deleted => self.read(&object)?.map(|object| T::event(Delta::Deleted(object))),
+            _ => self.read(&object)?.map(|object| T::event(Delta::Applied(object))),
         };
         if !version.is_empty() {
             self.version = version;
         }
         let Some(event) = event else { return Ok(()) };
         self.send(event).await?;
-        if line.len() > CHUNK_BYTES {
+        if payload.len() > CHUNK_BYTES {
             self.wait_until_received().await?;
         }
         Ok(())
     }
 
     /// Reads an object. Returns `None` for an unreadable object that may be skipped; the cache then keeps its last state.
-    fn read(&self, object: &RawValue) -> Result<Option<T>, WatchError> {
-        let error = match T::read(object.get()) {
+    fn read(&self, object: &Object<'_>) -> Result<Option<T>, WatchError> {
+        let read = match (object, T::READ_PROTOBUF) {
+            (Object::Json(json), _) => T::read(json.get()),
+            (Object::Protobuf(bytes), Some(read)) => read(bytes),
+            (Object::Protobuf(_), None) => Err(ProjectError {
+                path: ".".to_owned(),
+                message: encoding::UNASKED.to_owned(),
+            }),
+        };
+        let error = match read {
             Ok(object) => return Ok(Some(object)),
             Err(error) => error,
         };
-        let ObjectIdentity { namespace, name, .. } = ObjectIdentity::of(object.get());
+        let ObjectIdentity { namespace, name, .. } = object.identity();
         self.metrics.unreadable(T::RESOURCE);
         if !T::SKIPS_UNREADABLE {
             return Err(WatchError::Object(

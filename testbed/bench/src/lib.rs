@@ -6,6 +6,7 @@ pub mod calls;
 pub mod chart;
 pub mod cluster;
 pub mod cores;
+pub mod decode;
 pub mod document;
 mod figure;
 pub mod generator;

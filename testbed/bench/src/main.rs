@@ -9,7 +9,7 @@ use nodewise_bench::document::{self, FOLDER};
 use nodewise_bench::machine::Machine;
 use nodewise_bench::record::{Measured, Record};
 use nodewise_bench::report::Finding;
-use nodewise_bench::{calls, chart, overhead, plan, policies, replicas, tracing};
+use nodewise_bench::{calls, chart, decode, overhead, plan, policies, replicas, tracing};
 
 /// Benchmarks Nodewise and upstream's controllers, and writes DOCS/benchmarks.md with charts.
 #[derive(Debug, Parser)]
@@ -75,6 +75,8 @@ enum Section {
     Replicas,
     /// The cost of RolloutPolicies for a plan over gRPC
     Policies,
+    /// Reading pods and nodes from the JSON and the Protobuf of the apiserver
+    Decode,
     /// Rollouts of a DaemonSet on a real apiserver
     Cluster,
     /// Rollouts of a DaemonSet with and without a RolloutPolicy on a real apiserver
@@ -95,6 +97,7 @@ impl Section {
             Self::Tracing => "tracing",
             Self::Replicas => "replicas",
             Self::Policies => "policies",
+            Self::Decode => "decode",
             Self::Cluster => "cluster",
             Self::Stages => "stages",
             Self::Deployments => "deployments",
@@ -111,6 +114,7 @@ impl Section {
             Self::Tracing => tracing::measure(rounds).await,
             Self::Replicas => replicas::measure(rounds).await,
             Self::Policies => policies::measure(rounds).await,
+            Self::Decode => tokio::task::spawn_blocking(move || decode::measure(rounds)).await?,
             Self::Stages => cluster::stages::measure(args.cluster_size(), &Programs::find()?).await,
             Self::Cluster => cluster::measure(args.cluster_size(), &Programs::find()?).await,
             Self::Deployments => {

@@ -2,7 +2,7 @@
 
 use nodewise_projection::{Node, Pod, ProjectError, Revision, RolloutPolicy};
 
-use super::Watched;
+use super::{ReadProtobuf, Watched};
 use crate::delta::Delta;
 use crate::event::ClusterEvent;
 use crate::resource::Resource;
@@ -32,6 +32,7 @@ impl Watched for Revision {
 impl Watched for Pod {
     const RESOURCE: Resource = Resource::PODS;
     const SKIPS_UNREADABLE: bool = false;
+    const READ_PROTOBUF: Option<ReadProtobuf<Self>> = Some(Self::from_protobuf);
 
     fn read(json: &str) -> Result<Self, ProjectError> {
         Self::from_text(json)
@@ -53,6 +54,7 @@ impl Watched for Pod {
 impl Watched for Node {
     const RESOURCE: Resource = Resource::NODES;
     const SKIPS_UNREADABLE: bool = false;
+    const READ_PROTOBUF: Option<ReadProtobuf<Self>> = Some(Self::from_protobuf);
 
     fn read(json: &str) -> Result<Self, ProjectError> {
         Self::from_text(json)

@@ -14,6 +14,7 @@ use super::*;
 use crate::testing::DAEMON_SETS;
 
 mod discovery;
+mod protobuf;
 
 type Response = http::Response<Body>;
 
