@@ -13,6 +13,10 @@ use crate::analysis::{self, hosts::AllowedHost};
 use crate::config::{Config, ConfigError, ControllerConfig};
 use crate::controllers::{Controller, Entry, ModeEntry, is_enabled, mode_of};
 
+/// The burst if writes are a window: four times as many as are under way at a time. A longer plan waits less often for its last answers,
+/// but the executor looks at a workload between plans only.
+const WINDOW_BURST: u32 = 1_000;
+
 /// Runs DaemonSets, ReplicaSets and Deployments with the plans of a nodewise-server: watches the apiserver, asks for plans,
 /// applies them and reports the outcomes.
 #[derive(Debug, Clone, Parser)]
@@ -136,11 +140,12 @@ pub struct Args {
     )]
     pub concurrent_replicaset_syncs: NonZeroUsize,
 
-    /// Concurrent writes to the apiserver for one workload; the default is the burst of a DaemonSet
+    /// Concurrent writes to the apiserver for one workload
     #[arg(long, env = "NODEWISE_CONCURRENT_WRITES", default_value_t = DEFAULT_CONCURRENCY, value_name = "N")]
     pub concurrent_writes: NonZeroUsize,
 
-    /// Maximum creates, and separately maximum deletes, of one plan [default: 250 for DaemonSets and 500 for ReplicaSets]
+    /// Maximum creates, and separately maximum deletes, of one plan [default: 1000; as upstream, 250 for DaemonSets and 500 for
+    /// ReplicaSets, with the profile upstream-strict and with a limited rate]
     #[arg(long, env = "NODEWISE_BURST", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub burst: Option<u32>,
 
@@ -335,7 +340,7 @@ impl Args {
             let wanted = gates.iter().filter(move |(_, is_enabled)| **is_enabled == value);
             wanted.map(|(gate, _)| i32::from(*gate)).collect()
         };
-        v1::PlanOptions {
+        let mut options = v1::PlanOptions {
             profile: profile.into(),
             enabled_deviations: self
                 .enable_deviation
@@ -351,7 +356,16 @@ impl Args {
             disabled_feature_gates: gates(false),
             burst: self.burst,
             scope: v1::Scope::Workload.into(),
+        };
+        // The writes of a plan are a window, so a long plan waits less. At a limited rate it would take too long until the executor
+        // looks at the workload again.
+        let is_limited = self.client_qps.is_some() || self.create_rate.is_some();
+        let is_window = options.enables(v1::Deviation::SlowStartAcrossPlans)
+            && options.enables(v1::Deviation::IdempotentCreates);
+        if is_window && !is_limited {
+            options.burst.get_or_insert(WINDOW_BURST);
         }
+        options
     }
 }
 
@@ -446,8 +460,7 @@ mod tests {
             (Timing::default(), "kube-system")
         );
         assert!(election.identity.starts_with("host_"));
-        // D-75: without a burst, the service uses that of the kind.
-        assert_eq!(config.options.burst, None);
+        assert_eq!(config.options.burst, Some(WINDOW_BURST));
         // An executor of an earlier version ran DaemonSets only: an upgrade must not take over more.
         let only = ControllerConfig {
             controller: Controller::DaemonSet,
@@ -455,9 +468,26 @@ mod tests {
             workers: 2,
         };
         assert_eq!(config.controllers, [only]);
-        // The size of a burst, as in the Go and Python clients.
+        // The burst of a DaemonSet, as in the Go and Python clients.
         let of_library = nodewise_runtime::apply::Options::default().concurrency;
         assert_eq!((config.concurrent_writes, of_library), (250, 250));
+    }
+
+    // D-75: without a burst, the service uses that of the kind, as upstream.
+    #[test]
+    fn a_plan_is_longer_if_its_writes_are_a_window() {
+        for (flags, expected) in [
+            (&[][..], Some(WINDOW_BURST)),
+            (&["--burst=7"], Some(7)),
+            (&["--profile=upstream-strict"], None),
+            (&["--profile=upstream-strict", "--burst=7"], Some(7)),
+            (&["--disable-deviation=slow-start-across-plans"], None),
+            (&["--disable-deviation=idempotent-creates"], None),
+            (&["--client-qps=20"], None),
+            (&["--create-rate=20"], None),
+        ] {
+            assert_eq!(config(flags).expect("valid").options.burst, expected, "{flags:?}");
+        }
     }
 
     // L-32: nobody is asked without the operator's word.

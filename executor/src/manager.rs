@@ -231,6 +231,7 @@ impl Manager {
         let mut workers = JoinSet::new();
         let mut waiting: Vec<_> = self.controllers.iter().collect();
         let mut resync = interval_at(Instant::now() + self.config.resync, self.config.resync);
+        let rollouts_due_sooner = self.state.lock().rollouts.is_due_sooner();
         loop {
             let (deletes_due, rollouts_due) = {
                 let state = self.state.lock();
@@ -246,6 +247,7 @@ impl Manager {
                 }
                 () = sleep_until(deletes_due.unwrap_or_else(Instant::now)), if deletes_due.is_some() => self.report_foreign_deletes(),
                 () = sleep_until(rollouts_due.unwrap_or_else(Instant::now)), if rollouts_due.is_some() => self.report_rollouts(),
+                () = rollouts_due_sooner.notified() => {}
                 key = self.config.apply.measurements.ended() => {
                     if let Some(controller) = self.controller(key.kind) {
                         controller.enqueue(Wake::now(key), None);

@@ -22,7 +22,7 @@ use nodewise_runtime::{
     gate::CacheBehind,
     response::ObjectIdentity,
 };
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -244,12 +244,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 ));
             }
             self.hold(&planned);
-            let asked = Instant::now();
-            let (mut applied, next) = if allows_early_request(&planned.plan) && self.actuator.writes() {
-                tokio::join!(self.apply(&planned, &left_out), self.plan_next(&workload))
-            } else {
-                (self.apply(&planned, &left_out).await, None)
-            };
+            let (mut applied, next) = self.apply_and_plan_next(&planned, &left_out).await;
             let colliding = std::mem::take(&mut applied.colliding);
             let colliding = self.readable(colliding.iter().map(|found| (found.resource, &found.object)));
             let (failed, name_taken) = (applied.failed, applied.name_taken);
@@ -269,7 +264,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
             let ending = ending.map(limit).map_err(limit)?;
             let again = !colliding.is_empty() || outdated || (name_taken && ending == AT_ONCE);
             if !again {
-                if let Some(next) = next.filter(|_| !failed && ending == AT_ONCE) {
+                if let Some((next, asked)) = next.filter(|_| !failed && ending == AT_ONCE) {
                     self.next.keep(key, next, asked);
                 }
                 return Ok(ending);
@@ -591,6 +586,37 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         }
     }
 
+    /// Applies a plan. If that plan allows it, the next one is requested when the last write has begun, so that it is there when the
+    /// last writes end. Also returns the next plan, and when it was requested.
+    async fn apply_and_plan_next(
+        &self,
+        planned: &Planned,
+        left_out: &LeftOut,
+    ) -> (Applied, Option<(Planned, Instant)>) {
+        let last_begins = Arc::new(Notify::new());
+        let apply = self.apply(planned, left_out, &last_begins);
+        if !allows_early_request(&planned.plan) || !self.actuator.writes() {
+            return (apply.await, None);
+        }
+        // After a failure the last write does not begin.
+        let ended = CancellationToken::new();
+        let apply = async {
+            let applied = apply.await;
+            ended.cancel();
+            applied
+        };
+        let next = async {
+            tokio::select! {
+                biased;
+                () = last_begins.notified() => {}
+                () = ended.cancelled() => return None,
+            }
+            let asked = Instant::now();
+            Some((self.plan_next(&planned.workload).await?, asked))
+        };
+        tokio::join!(apply, next)
+    }
+
     /// Requests the next plan while the current one is being applied. The next plan is used only if it arrives soon and
     /// consists of creates: other actions depend on pods that may change meanwhile.
     async fn plan_next(&self, workload: &Arc<Workload>) -> Option<Planned> {
@@ -642,7 +668,8 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         self.options.enables(v1::Deviation::SlowStartAcrossPlans)
     }
 
-    async fn apply(&self, planned: &Planned, left_out: &LeftOut) -> Applied {
+    /// Applies a plan. `last_begins` is told when its last write begins.
+    async fn apply(&self, planned: &Planned, left_out: &LeftOut, last_begins: &Arc<Notify>) -> Applied {
         let Planned {
             plan, workload, sent, ..
         } = planned;
@@ -657,6 +684,10 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
         let settings = apply::Options {
             status_with_uid: self.options.enables(v1::Deviation::StatusWithUid),
             controlled: Some(<K::Controls as Kind>::RESOURCE),
+            // Upstream's batches end before the next ones begin.
+            is_window: self.slow_start_across_plans(),
+            stop: self.stop.clone(),
+            last_begins: Arc::clone(last_begins),
             policies: planned.policies.clone(),
             ..self.apply.clone()
         };

@@ -13,7 +13,7 @@ use nodewise_projection::{Key, Workload};
 use nodewise_proto::v1;
 use nodewise_runtime::actuator::WorkloadEvent;
 use nodewise_runtime::store::Store;
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 mod news;
 mod tally;
@@ -34,6 +34,8 @@ pub(crate) struct Rollouts {
     by_controller: HashMap<Arc<str>, Key>,
     /// When which statuses are to be computed.
     due: BTreeSet<(Instant, Key)>,
+    /// Tells whoever waits for the first of these times that another one is the first. Workers take plans while the manager waits.
+    is_due_sooner: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -166,6 +168,14 @@ impl Rollouts {
             self.due.remove(&(due, key.clone()));
         }
         self.due.insert((at, key.clone()));
+        if self.due.first().is_some_and(|(_, first)| first == key) {
+            self.is_due_sooner.notify_one();
+        }
+    }
+
+    /// Tells whenever [`Self::next_due`] has become sooner.
+    pub(crate) fn is_due_sooner(&self) -> Arc<Notify> {
+        Arc::clone(&self.is_due_sooner)
     }
 
     /// When to call [`Self::take_due`], if there is anything to compute.

@@ -29,18 +29,18 @@ pub fn is_call_recorded() -> bool {
     traces::is_on() && ARE_RECORDED.try_get().unwrap_or(true)
 }
 
-/// The span of a batch, with the number of actions of each kind.
+/// The span of actions that run together, with the number of actions of each kind.
 #[must_use]
-pub fn batch(phase: v1::PhaseKind, batch: &v1::Batch) -> Span {
+pub fn batch<'a>(phase: v1::PhaseKind, actions: impl Iterator<Item = &'a v1::Action>) -> Span {
     let span = tracing::debug_span!("batch");
     if traces::is_on() {
         let phase = phase.as_str_name().trim_start_matches("PHASE_KIND_");
         span.set_attribute("nodewise.phase", phase);
-        count(&span, "nodewise.batch.actions", batch.actions.len());
-        let mut kinds = HashMap::new();
-        for action in &batch.actions {
+        let mut kinds: HashMap<_, usize> = HashMap::new();
+        for action in actions {
             *kinds.entry(action.kind_name()).or_default() += 1;
         }
+        count(&span, "nodewise.batch.actions", kinds.values().sum());
         for (kind, actions) in kinds {
             count(&span, format!("nodewise.batch.{}", snake_case(kind)), actions);
         }

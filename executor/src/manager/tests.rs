@@ -3,7 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nodewise_client::{Method, ServiceError};
-use nodewise_projection::{ProjectError, Workload, buckets::Placement};
+use nodewise_projection::{Pod, ProjectError, Workload, buckets::Placement};
+use nodewise_proto::workload::HASH_LABEL;
 use nodewise_runtime::effects::{Effects, Rules};
 use nodewise_runtime::measurements::Subject;
 use nodewise_runtime::store::{Change, Store, Transition};
@@ -233,6 +234,41 @@ async fn the_end_of_a_measurement_causes_a_plan() {
     measurements.start(&Subject::new(key(), "u1"), &request);
     let waited = running.until_asked(2).await;
     assert!(waited < SECOND, "{waited:?}");
+    running.end().await.expect("a clean end");
+}
+
+// The rollout of a plan is told although no watch event comes after it: the manager already waits when a worker has the plan.
+#[tokio::test(start_paused = true)]
+async fn a_rollout_is_told_without_an_event() {
+    let plan = v1::Plan {
+        rollout: Some(v1::Rollout {
+            current_hash: HASH.to_owned(),
+            desired: 2,
+            outdated: 1,
+            updated_unavailable: 1,
+            ..v1::Rollout::default()
+        }),
+        ..noop()
+    };
+    let service = ScriptedService::default().that_takes(SECOND).then_plan(plan);
+    let running = start(service, ScriptedActuator::default(), Config::default());
+    let pod = json!({
+        "metadata": {
+            "namespace": "ns", "name": "foo-a", "uid": "a", "resourceVersion": "9", "creationTimestamp": "2026-01-01T00:00:00Z",
+            "labels": {HASH_LABEL: HASH}, "ownerReferences": [owner()],
+        },
+        "spec": {"nodeName": "n1"},
+        "status": {"containerStatuses": [{"name": "main", "state": {"waiting": {"reason": "ImagePullBackOff"}}}]},
+    });
+    let pod = Pod::from_json(&pod).expect("a pod");
+    let mut lists = first_lists();
+    lists[1] = ClusterEvent::Pods(listed(vec![pod]));
+    running.send(lists);
+    running.until_asked(1).await;
+    running.pass(3 * SECOND).await;
+    let events = running.actuator.events();
+    let reasons: Vec<_> = events.iter().map(|event| &*event.reason).collect();
+    assert_eq!(reasons, ["RolloutStuck"]);
     running.end().await.expect("a clean end");
 }
 

@@ -10,7 +10,7 @@ use nodewise_telemetry::in_short;
 use sha2::{Digest as _, Sha256};
 
 /// The most causes, and the most names of a cause, in one message.
-const NAMED: usize = 3;
+pub(super) const NAMED: usize = 3;
 
 /// Something that has happened in a rollout.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,10 +48,17 @@ pub(crate) struct Stuck {
     /// How many nodes or pods were done then.
     done: u32,
     causes: String,
+    /// Whether it was told before to be stuck since that time, for another reason.
+    is_repeated: bool,
 }
 
 impl Stuck {
-    pub(super) fn of(status: &v1::WorkloadStatus, revision: &str, since: Timestamp) -> Self {
+    pub(super) fn of(
+        status: &v1::WorkloadStatus,
+        revision: &str,
+        since: Timestamp,
+        is_repeated: bool,
+    ) -> Self {
         let unit = if status.kind == DAEMON_SET { "node" } else { "pod" };
         let counts = status.counts.unwrap_or_default();
         let causes = status
@@ -76,6 +83,7 @@ impl Stuck {
             blocked: counts.blocked,
             done: counts.done,
             causes: in_short(&format!("{causes}{more}")),
+            is_repeated,
         }
     }
 }
@@ -171,6 +179,12 @@ impl News {
                     _ => stuck.since.to_string(),
                 };
                 let period = format!("{} {} {period}", workload.uid, stuck.revision);
+                // The Event of the first reason is found again by an executor that starts, whatever the reason is then.
+                let period = if stuck.is_repeated {
+                    format!("{period} {}", stuck.reason)
+                } else {
+                    period
+                };
                 ("Warning", "RolloutStuck", Some(hash(&period)))
             }
             Self::Complete { .. } => ("Normal", "RolloutComplete", None),
@@ -217,6 +231,7 @@ mod tests {
             &status,
             "abc",
             Timestamp::from_second(1_767_225_600).expect("a time"),
+            false,
         )
     }
 
@@ -258,6 +273,11 @@ mod tests {
         let mut later = stuck(&["n1"], 0);
         later.since = Timestamp::from_second(1_767_225_601).expect("a time");
         assert_ne!(once(later, "u1"), first);
+        let repeated = Stuck {
+            is_repeated: true,
+            ..stuck(&["n1"], 0)
+        };
+        assert_ne!(once(repeated, "u1"), first, "another reason");
         // A started executor takes the first refusal that it sees for the first one.
         let refused = |seconds, done| Stuck {
             reason: CREATE_REFUSED.to_owned(),

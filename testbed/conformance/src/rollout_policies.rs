@@ -46,9 +46,9 @@ impl TestNamespace {
         api(self.client(), self.namespace())
     }
 
-    /// Creates a policy for the DaemonSet `agent`. `spec` is the policy's spec without targets.
-    pub async fn create_policy(&self, name: &str, mut spec: Value) -> Result<()> {
-        spec["targets"] = json!({ "names": ["agent"] });
+    /// Creates a policy for the DaemonSets with these names. `spec` is the policy's spec without targets.
+    pub async fn create_policy(&self, name: &str, targets: &[&str], mut spec: Value) -> Result<()> {
+        spec["targets"] = json!({ "names": targets });
         let object = json!({
             "apiVersion": "nodewise.dev/v1alpha1",
             "kind": "RolloutPolicy",

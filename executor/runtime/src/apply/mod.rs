@@ -14,9 +14,10 @@ use crate::{
     measurements::Measurements,
 };
 use bytes::Bytes;
-use futures::StreamExt as _;
 use nodewise_projection::RolloutPolicy;
 use nodewise_proto::v1::{self, action::Kind};
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use crate::trace;
@@ -28,20 +29,29 @@ mod manifest;
 mod objects;
 mod patching;
 mod status;
+mod window;
 
 use context::Context;
 use done::Done;
 #[cfg(any(test, feature = "testing"))]
 pub use manifest::render_pod;
+use window::Part;
 
-/// Default for the calls of one batch that run concurrently: the least default burst of all kinds.
+/// Default for the writes of a plan that are under way at a time: the least default burst of all kinds.
 pub const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(250).unwrap();
 
 /// Options for applying plans.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Maximum number of calls of one batch that run concurrently. At least 1.
+    /// Maximum number of writes that are under way at a time. At least 1.
     pub concurrency: usize,
+    /// Whether creates and deletes begin as soon as others end, once a batch has so many of them. Otherwise each batch waits for the end
+    /// of the one before, as in upstream.
+    pub is_window: bool,
+    /// When this is cancelled, no further write of a window begins.
+    pub stop: CancellationToken,
+    /// Told when the last write of the plan begins. Not told if it does not begin.
+    pub last_begins: Arc<Notify>,
     /// Batches with at most this many actions get one span per call. A larger batch gets one span with counts.
     pub traced_calls: usize,
     /// Whether created pods carry the trace context of their batch, in the annotation [`trace::ANNOTATION`].
@@ -61,6 +71,9 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             concurrency: DEFAULT_CONCURRENCY.get(),
+            is_window: false,
+            stop: CancellationToken::new(),
+            last_begins: Arc::default(),
             traced_calls: trace::DEFAULT_TRACED_CALLS,
             trace_annotations: false,
             status_with_uid: true,
@@ -191,27 +204,33 @@ pub async fn apply<A: Actuator>(
         let is_needless = phase.requires_failure && !any_failure && !applied.aborted;
         let mut stopped = applied.aborted || (phase.requires_success && any_failure) || is_needless;
         let mut phase_failed = false;
-        for batch in &phase.batches {
+        for batches in window::parts(phase, options) {
+            let failure = applied.first_failure().map(|outcome| outcome.message.clone());
+            let part = Part {
+                phase,
+                batches,
+                left_out,
+                failure: failure.as_deref(),
+                last_begins: is_end(plan, batches).then_some(&*options.last_begins),
+            };
             if stopped {
-                batch.actions.iter().for_each(|action| {
+                part.actions().for_each(|action| {
                     _ = applied.take(phase, Done::skipped(action).ignored_if(is_needless));
                 });
                 continue;
             }
-            applied.batches += 1;
-            let span = trace::batch(phase.kind(), batch);
-            let are_traced = batch.actions.len() <= options.traced_calls;
-            let failure = applied.first_failure().map(|outcome| outcome.message.clone());
-            let dones = crate::trace::with_calls(
-                are_traced,
-                run_batch(&context, batch, left_out, failure.as_deref(), options.concurrency),
-            )
-            .instrument(span.clone())
-            .await;
-            let failed = dones.iter().filter(|done| done.has_failed()).count();
+            let span = trace::batch(phase.kind(), part.actions());
+            let are_traced = part.actions().count() <= options.traced_calls;
+            let dones = trace::with_calls(are_traced, part.run(&context, options))
+                .instrument(span.clone())
+                .await;
+            let failed = dones.iter().flatten().filter(|done| done.has_failed()).count();
             trace::count(&span, "nodewise.batch.failed", failed);
-            trace::count(&span, "nodewise.batch.succeeded", dones.len() - failed);
-            for done in dones {
+            let succeeded = dones.iter().flatten().count() - failed;
+            trace::count(&span, "nodewise.batch.succeeded", succeeded);
+            applied.batches += part.begun(&dones);
+            for (action, done) in part.actions().zip(dones) {
+                let done = done.unwrap_or_else(|| Done::skipped(action));
                 is_ended |= done.ends_plan;
                 phase_failed |= applied.take(phase, done);
             }
@@ -226,45 +245,15 @@ pub async fn apply<A: Actuator>(
     applied
 }
 
+/// Whether these batches are the last ones of a plan.
+fn is_end(plan: &v1::Plan, batches: &[v1::Batch]) -> bool {
+    let last = plan.phases.last().and_then(|phase| phase.batches.last());
+    matches!((last, batches.last()), (Some(last), Some(batch)) if std::ptr::eq(last, batch))
+}
+
 /// Whether a failure in this phase counts. Events are best effort: a failed one does not stop the plan.
 fn counts_failures(phase: &v1::Phase) -> bool {
     phase.kind() != v1::PhaseKind::Events && !phase.ignores_failure
-}
-
-/// Runs one batch. `failure` is the first error of earlier batches. Returns the results in the batch's order.
-async fn run_batch<A: Actuator>(
-    context: &Context<'_, A>,
-    batch: &v1::Batch,
-    left_out: &LeftOut,
-    failure: Option<&str>,
-    concurrency: usize,
-) -> Vec<Done> {
-    let unconfirmed = if batch.confirm_workload {
-        context.confirm_workload().await.err()
-    } else {
-        None
-    };
-    let unconfirmed = unconfirmed.as_ref();
-    let calls: Vec<_> = batch
-        .actions
-        .iter()
-        .enumerate()
-        .map(|(position, action)| async move {
-            let done = match (left_out.get(&action.id), unconfirmed) {
-                (Some(why), _) => Done::left_out(action, why),
-                (None, Some(error)) if action.is_adoption() => Done::failed(action, error),
-                (None, Some(error)) if action.is_create() => Done::failed(action, error).ending_plan(),
-                (None, _) => context.run(action, failure).await,
-            };
-            (position, done)
-        })
-        .collect();
-    let mut dones = futures::stream::iter(calls)
-        .buffer_unordered(concurrency.max(1))
-        .collect::<Vec<_>>()
-        .await;
-    dones.sort_unstable_by_key(|&(position, _)| position);
-    dones.into_iter().map(|(_, done)| done).collect()
 }
 
 /// The pod that an action deletes or evicts, and its node. `None` for all other actions.

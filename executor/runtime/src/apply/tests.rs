@@ -26,6 +26,7 @@ mod objects;
 mod phases;
 mod policies;
 mod statuses;
+mod window;
 
 /// An apiserver that records every call as one line and refuses the scripted calls.
 #[derive(Default)]
@@ -39,6 +40,10 @@ struct Script {
     events: Mutex<Vec<(String, String)>>,
     under_way: AtomicUsize,
     most_under_way: AtomicUsize,
+    /// How many calls are under way when each call begins, that call included.
+    beginnings: Mutex<Vec<usize>>,
+    /// Whether each call takes longer than the one before, so that no two end together.
+    is_uneven: bool,
 }
 
 impl Script {
@@ -58,7 +63,13 @@ impl Script {
     async fn call(&self, line: String) -> Result<Written, ActuatorError> {
         let now = self.under_way.fetch_add(1, Ordering::SeqCst) + 1;
         self.most_under_way.fetch_max(now, Ordering::SeqCst);
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        let number = {
+            let mut beginnings = self.beginnings.lock().expect("lock");
+            beginnings.push(now);
+            beginnings.len()
+        };
+        let more = if self.is_uneven { number * number } else { 0 };
+        tokio::time::sleep(Duration::from_millis(5 + more as u64)).await;
         self.under_way.fetch_sub(1, Ordering::SeqCst);
         let mut words = line.split(' ');
         let (verb, name) = (

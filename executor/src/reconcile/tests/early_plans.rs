@@ -1,5 +1,7 @@
 //! Plans that are requested while the one before is carried out.
 
+use std::sync::Mutex;
+
 use super::*;
 
 /// A plan that asks to be followed at once, and the response to its report.
@@ -59,6 +61,39 @@ async fn the_plan_after_a_full_burst_is_requested_early() {
         fixture.actuator.calls(),
         ["create pods foo-bbbbbbbbbb", "create pods foo-cccccccccc"]
     );
+}
+
+// Not before the last write of a window has begun: by then the first ones may be old. If one failed, there may be nothing to go on with.
+#[tokio::test(start_paused = true)]
+async fn the_next_plan_is_requested_when_the_last_create_has_begun() {
+    for (refused, expected) in [(false, vec![0, 2]), (true, vec![0])] {
+        let (plan, response) = full_burst(&[("foo-bbbbbbbbbb", "n1"), ("foo-cccccccccc", "n2")]);
+        let service = ScriptedService::default()
+            .then_plan(plan)
+            .then_answer_report(Ok(response));
+        let actuator = ScriptedActuator {
+            latency: Duration::from_millis(10),
+            ..ScriptedActuator::default()
+        };
+        if refused {
+            actuator.refuse("create pods foo-bbbbbbbbbb", Refusal::Other);
+        }
+        let mut fixture = fixture(service, actuator);
+        fixture.reconciler.apply.concurrency = 1;
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let (actuator, seen) = (Arc::clone(&fixture.actuator), Arc::clone(&calls));
+        fixture
+            .service
+            .meanwhile(move || seen.lock().expect("no panic").push(actuator.calls().len()));
+        fixture.reconcile().await;
+        assert_eq!(*calls.lock().expect("no panic"), expected, "refused: {refused}");
+        let made = if refused { 1 } else { 2 };
+        assert_eq!(
+            fixture.actuator.calls().len(),
+            made,
+            "the second one is skipped after a failure"
+        );
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -429,7 +429,9 @@ impl<'d, 'a> PlanBuilder<'d, 'a> {
         for (delay, reason) in &writes.again {
             self.timers.at(*delay, || reason.clone());
         }
-        self.phase(PhaseKind::Events, batches::at_once(writes.events));
+        if !writes.events.is_empty() {
+            self.insert(Phase::new(PhaseKind::Events, batches::at_once(writes.events)));
+        }
         if !writes.statuses.is_empty() {
             // What the rollout does must be recorded before it is done. Placement does not wait for that.
             let changes_pods = |phase: &Phase| matches!(phase.kind, PhaseKind::Creates | PhaseKind::Deletes);

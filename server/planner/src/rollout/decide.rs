@@ -239,11 +239,8 @@ fn settled(spec: &Spec, status: &mut TargetStatus, decision: &mut Decision, obse
     };
     status.message = match others {
         0 => format!("revision {} is on every node that should have it", number(status)),
-        others => format!(
-            "{} lack revision {}, and get it",
-            nodes_in_words(others),
-            number(status)
-        ),
+        1 => format!("1 node lacks revision {}, and gets it", number(status)),
+        others => format!("{others} nodes lack revision {}, and get it", number(status)),
     };
     hold::hold(spec, status, decision, observed);
 }

@@ -495,6 +495,24 @@ fn l_10_another_template_begins_anew_and_the_stable_one_ends_the_rollout() {
 }
 
 #[test]
+fn l_10_it_is_told_how_many_nodes_go_back_to_the_stable_revision() {
+    for (count, expected) in [
+        (1, "1 node lacks revision 1, and gets it"),
+        (2, "2 nodes lack revision 1, and get it"),
+    ] {
+        let mut world = World::new(Spec::default());
+        world.update = "old";
+        world
+            .nodes
+            .iter_mut()
+            .take(count)
+            .for_each(|node| node.pod = Some("new"));
+        world.decide();
+        assert_eq!(world.last.status.message, expected);
+    }
+}
+
+#[test]
 fn l_15_nodes_that_join_a_complete_stage_are_admitted_at_once() {
     let mut world = World::new(Spec {
         stages: vec![

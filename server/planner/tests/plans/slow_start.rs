@@ -70,6 +70,45 @@ fn the_batch_size_grows_from_plan_to_plan_up_to_the_burst() {
     assert_eq!(size(&last.state), Some(12), "the size is kept");
 }
 
+// An executor that treats a full batch as a window begins no further create after a failure.
+#[test]
+fn the_rest_of_a_batch_may_be_skipped_after_a_failure() {
+    let mut cluster = Cluster::new(20);
+    cluster.options.burst = 12;
+    let plan = cluster.plan();
+    (cluster, _) = unseen(&cluster, &plan, OutcomeResult::Succeeded);
+    let plan = cluster.plan();
+    assert_eq!(batches(&plan), [8]);
+    let mut count = 0;
+    let outcomes = cluster.clone().apply_with(&plan, &mut |_| {
+        count += 1;
+        match count {
+            1..=4 => OutcomeResult::Succeeded,
+            5 | 6 => OutcomeResult::Failed,
+            _ => OutcomeResult::Skipped,
+        }
+    });
+    let state = fold(plan.state.clone(), &outcomes, &cluster.options);
+    assert_eq!((expected(&state), size(&state)), (12 + 4, None));
+    cluster.state = state;
+    let created: Vec<String> = pod_changes(&plan).0[..4]
+        .iter()
+        .map(|&name| name.to_owned())
+        .collect();
+    let again = cluster.plan();
+    assert_eq!(
+        batches(&again),
+        [1, 2, 1],
+        "the slow start begins again, for the others"
+    );
+    assert!(
+        !pod_changes(&again)
+            .0
+            .iter()
+            .any(|name| created.iter().any(|made| made == name))
+    );
+}
+
 #[test]
 fn after_a_full_burst_the_next_plan_follows_at_once_if_all_creates_succeeded() {
     let mut cluster = Cluster::new(40);

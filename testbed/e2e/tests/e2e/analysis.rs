@@ -12,7 +12,6 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use axum::{Router, extract::State, http::HeaderMap, routing::post};
-use kube::api::PostParams;
 use nodewise_conformance::{DEADLINE, daemon_set, image_patch};
 use nodewise_e2e::{Setup, SetupOptions};
 use nodewise_testbed::eventually;
@@ -78,6 +77,7 @@ async fn serve(tasks: &mut JoinSet<std::io::Result<()>>) -> Result<(SocketAddr, 
     Ok((address, metrics))
 }
 
+/// The spec of a policy for `agent` whose canaries are checked with Prometheus.
 fn policy(prometheus: SocketAddr) -> Value {
     let check = json!({
         "name": "errors",
@@ -88,17 +88,23 @@ fn policy(prometheus: SocketAddr) -> Value {
         "count": 3,
     });
     json!({
-        "apiVersion": "nodewise.dev/v1alpha1",
-        "kind": "RolloutPolicy",
-        "metadata": {"name": "agents", "namespace": "default"},
-        "spec": {
-            "targets": {"names": ["agent"]},
-            "stages": [
-                {"name": "canary", "replicas": CANARIES, "soak": "1s", "analysis": [check]},
-                {"name": "rest", "maxUnavailable": "50%"},
-            ],
-        },
+        "stages": [
+            {"name": "canary", "replicas": CANARIES, "soak": "1s", "analysis": [check]},
+            {"name": "rest", "maxUnavailable": "50%"},
+        ],
     })
+}
+
+/// A cluster on which version 1 of `agent` runs, with a policy of this spec. Also returns the hash of that version.
+async fn running(options: SetupOptions, spec: Value) -> Result<(Setup, Value)> {
+    let setup = Setup::start(options.rollout_policies()).await?;
+    setup
+        .create(daemon_set("agent").max_unavailable(NODES).build())
+        .await?;
+    setup.wait_for_rollout("agent").await?;
+    setup.create_policy("agents", &["agent"], spec).await?;
+    let first = wait_for_state(&setup, &Value::Null, "Complete").await?;
+    Ok((setup, first["updateRevision"]["hash"].clone()))
 }
 
 /// Waits until the rollout of a revision other than `before` has this state, and returns it.
@@ -131,29 +137,17 @@ async fn what_prometheus_says_lets_a_stage_pass_or_rejects_the_revision() -> Res
     let credentials = tempfile::tempdir()?;
     std::fs::write(credentials.path().join("prometheus"), format!("{TOKEN}\n"))?;
     let options = SetupOptions::nodes(NODES)
-        .rollout_policies()
         .executor_arg(&format!("--analysis-host={prometheus}=prometheus"))
         .executor_arg(&format!(
             "--analysis-credentials={}",
             credentials.path().display()
         ));
-    let setup = Setup::start(options).await?;
-    setup
-        .create(daemon_set("agent").max_unavailable(NODES).build())
-        .await?;
-    setup.wait_for_rollout("agent").await?;
-    let created = serde_json::from_value(policy(prometheus))?;
-    setup
-        .policy_api()
-        .create(&PostParams::default(), &created)
-        .await?;
-    let first = wait_for_state(&setup, &Value::Null, "Complete").await?;
-    let first = &first["updateRevision"]["hash"];
+    let (setup, first) = running(options, policy(prometheus)).await?;
     let before = metrics.asked().len();
 
     // Good: the stage passes after three measurements.
     setup.patch("agent", image_patch(2)).await?;
-    let good = wait_for_state(&setup, first, "Complete").await?;
+    let good = wait_for_state(&setup, &first, "Complete").await?;
     let check = &good["stages"][0]["analysis"][0];
     assert_eq!(
         (&check["name"], &check["successful"]),
@@ -202,28 +196,15 @@ async fn what_prometheus_says_lets_a_stage_pass_or_rejects_the_revision() -> Res
 async fn a_check_that_is_inconclusive_waits_for_a_person() -> Result<()> {
     let mut tasks = JoinSet::new();
     let (address, metrics) = serve(&mut tasks).await?;
-    let options = SetupOptions::nodes(NODES)
-        .rollout_policies()
-        .executor_arg(&format!("--analysis-host={address}"));
-    let setup = Setup::start(options).await?;
-    setup
-        .create(daemon_set("agent").max_unavailable(NODES).build())
-        .await?;
-    setup.wait_for_rollout("agent").await?;
+    let options = SetupOptions::nodes(NODES).executor_arg(&format!("--analysis-host={address}"));
     let mut asks_webhook = policy(address);
-    asks_webhook["spec"]["stages"][0]["analysis"] = json!([{
+    asks_webhook["stages"][0]["analysis"] = json!([{
         "name": "requests", "webhook": {"url": format!("http://{address}/verdict")}, "interval": "1s", "count": 2,
     }]);
-    let created = serde_json::from_value(asks_webhook)?;
-    setup
-        .policy_api()
-        .create(&PostParams::default(), &created)
-        .await?;
-    let first = wait_for_state(&setup, &Value::Null, "Complete").await?;
-    let first = &first["updateRevision"]["hash"];
+    let (setup, first) = running(options, asks_webhook).await?;
     metrics.is_bad.store(true, Ordering::SeqCst);
     setup.patch("agent", image_patch(2)).await?;
-    let held = wait_for_state(&setup, first, "AnalysisHeld").await?;
+    let held = wait_for_state(&setup, &first, "AnalysisHeld").await?;
     assert_eq!(held["stages"][0]["analysis"][0]["inconclusive"], 1, "{held}");
 
     // It stays so, and a person is told what to do.
@@ -238,14 +219,14 @@ async fn a_check_that_is_inconclusive_waits_for_a_person() -> Result<()> {
     let resume = ["rollout", "resume", "ds/agent", "-n", "default", "--yes"];
     let dry_run = setup.nodewise(&[&resume[..], &["--dry-run"]].concat()).await?;
     ensure!(dry_run.status.success(), "{dry_run:?}");
-    let held = wait_for_state(&setup, first, "AnalysisHeld").await?;
+    let held = wait_for_state(&setup, &first, "AnalysisHeld").await?;
     assert_eq!(held["stages"][0]["analysis"][0]["inconclusive"], 1, "{held}");
 
     // Resumed, the check is made again, and passes.
     metrics.is_bad.store(false, Ordering::SeqCst);
     let resumed = setup.nodewise(&resume).await?;
     ensure!(resumed.status.success(), "{resumed:?}");
-    let done = wait_for_state(&setup, first, "Complete").await?;
+    let done = wait_for_state(&setup, &first, "Complete").await?;
     let check = &done["stages"][0]["analysis"][0];
     assert_eq!(
         (&check["inconclusive"], &check["successful"]),

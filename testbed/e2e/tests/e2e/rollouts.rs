@@ -13,14 +13,22 @@ fn image(image: &str) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [{"name": "main", "image": image}]}}}})
 }
 
-/// Waits until a line of the executor's log has all of these words, and returns it.
+/// How many lines of the log an error shows.
+const SHOWN: usize = 15;
+
+/// Waits until a line of the executor's log has all of these words, and returns it. The error has the last lines about the workload in
+/// the words, which is written `namespace/name`.
 async fn log_line(setup: &Setup, words: &[&str]) -> Result<String> {
+    let workload = words.iter().find(|word| word.contains('/')).unwrap_or(&"");
     eventually(DEADLINE, &format!("a line with {words:?}"), async || {
         let log = setup.executor().log();
         let mut lines = log.lines();
         let line = lines.find(|line| words.iter().all(|word| line.contains(word)));
-        line.map(str::to_owned)
-            .with_context(|| format!("no line with {words:?}"))
+        line.map(str::to_owned).with_context(|| {
+            let lines: Vec<_> = log.lines().filter(|line| line.contains(workload)).collect();
+            let last = lines[lines.len().saturating_sub(SHOWN)..].join("\n");
+            format!("no line with {words:?}; the last ones with {workload:?} are:\n{last}")
+        })
     })
     .await
 }

@@ -52,7 +52,11 @@ async fn an_earlier_service_rolls_out_nothing_that_has_a_policy() -> Result<()> 
     let setup = Setup::start(options.rollout_policies()).await?;
     setup.roll_out("agent", daemon_set("agent").build()).await?;
     setup
-        .create_policy("agents", json!({"stages": [{"name": "canary", "replicas": 1}]}))
+        .create_policy(
+            "agents",
+            &["agent"],
+            json!({"stages": [{"name": "canary", "replicas": 1}]}),
+        )
         .await?;
     setup.patch("agent", image_patch(2)).await?;
     setup

@@ -81,7 +81,7 @@ async fn policy_analysis_fails(solo: &mut SoloFixture) -> Result<()> {
     solo.start_with_flags(&format!("--analysis-host {}", webhook.address))?;
     let foreign = policy("http://checks.example:80/check");
     let watch = solo.start_watched(4, 2).await?;
-    solo.create_policy("agents", foreign).await?;
+    solo.create_policy("agents", &["agent"], foreign).await?;
     solo.eventually("the policy not to be accepted", async || {
         let accepted = solo.policy_condition("agents", "Accepted").await?;
         let message = accepted["message"].as_str().unwrap_or_default();

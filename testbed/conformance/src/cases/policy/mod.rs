@@ -47,7 +47,7 @@ async fn start(fixture: &Fixture, nodes: usize, unavailable: usize, spec: Value)
 
 /// Creates the policy `agents`, and waits until its status says that version 1 of `agent` is rolled out.
 async fn create(fixture: &Fixture, spec: Value) -> Result<()> {
-    fixture.create_policy("agents", spec).await?;
+    fixture.create_policy("agents", &["agent"], spec).await?;
     fixture.wait_for_state(1, "Complete").await?;
     Ok(())
 }

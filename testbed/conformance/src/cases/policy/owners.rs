@@ -46,7 +46,7 @@ async fn policy_two_for_one_daemonset(fixture: &Fixture) -> Result<()> {
     // By name the younger one would be the first.
     let watch = start(fixture, 3, 1, json!({ "paused": true })).await?;
     next_second(fixture).await?;
-    fixture.create_policy("additional", json!({})).await?;
+    fixture.create_policy("additional", &["agent"], json!({})).await?;
     let conflict = accepted(fixture, "False").await?;
     let message = conflict["message"].as_str().unwrap_or_default();
     ensure!(
