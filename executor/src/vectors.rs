@@ -183,12 +183,17 @@ fn bucket_bytes() {
             })));
         }
         let rendered = if vector["nodes"].is_array() {
-            store.node_buckets(&workload, &Receiver::EMPTY)
+            let shares_labels = vector["shares_labels"] == true;
+            store.node_buckets(&workload, &Receiver::EMPTY.reading_shared_labels(shares_labels))
         } else {
             store.pod_buckets(&workload, &Receiver::EMPTY)
         };
         let bucket = &rendered.buckets[0];
-        vector["data"] = written(bucket)["data"].clone();
+        let bytes = written(bucket);
+        let fields = ["data", "dataWithSharedLabels"].map(|field| bytes.get(field).cloned());
+        let [data, with_shared_labels] = fields;
+        vector["with_shared_labels"] = with_shared_labels.is_some().into();
+        vector["data"] = data.or(with_shared_labels).expect("inline");
         let hex = |byte: &u8| format!("{byte:02x}");
         vector["digest"] = bucket.digest.iter().map(hex).collect::<String>().into();
     });

@@ -3,6 +3,14 @@
 /// SHA-256 of the bytes of a bucket.
 pub type Digest = [u8; 32];
 
+impl crate::v1::Bucket {
+    /// The bytes of the bucket, with or without shared labels; `None` if it is given by its digest alone.
+    #[must_use]
+    pub fn inline(&self) -> Option<&prost::bytes::Bytes> {
+        self.data.as_ref().or(self.data_with_shared_labels.as_ref())
+    }
+}
+
 /// The replica that a request is built for.
 #[derive(Clone, Copy)]
 pub struct Receiver<'a> {

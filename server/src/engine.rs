@@ -243,7 +243,7 @@ fn has_digests(snapshot: &v1::Snapshot) -> bool {
 /// Whether any bucket is given by digest only, so that the request is much smaller than its snapshot.
 pub(crate) fn is_by_digest(snapshot: &v1::Snapshot) -> bool {
     let mut buckets = snapshot.node_buckets.iter().chain(&snapshot.pod_buckets);
-    buckets.any(|bucket| bucket.data.is_none() && bucket.data_with_shared_labels.is_none())
+    buckets.any(|bucket| bucket.inline().is_none())
 }
 
 /// A `stop` function for callers without a deadline.

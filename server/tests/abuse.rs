@@ -145,11 +145,20 @@ async fn frames_are_bounded() {
     fn frames(headers: u32) -> Vec<u8> {
         let [_, length @ ..] = headers.to_be_bytes();
         let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
-        [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &settings, &length, &[1, 4, 0, 0, 0, 1]].concat()
+        [
+            &b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..],
+            &settings,
+            &length,
+            &[1, 4, 0, 0, 0, 1],
+        ]
+        .concat()
     }
     let server = Server::start(Config::default()).await;
     let mut client = TcpStream::connect(server.address).await.expect("a connection");
-    client.write_all(&frames(FRAME + 1)).await.expect("the connection is open");
+    client
+        .write_all(&frames(FRAME + 1))
+        .await
+        .expect("the connection is open");
     let mut received = Vec::new();
     let end = timeout(SOON, client.read_to_end(&mut received)).await;
     let _ = end.expect("the connection is closed");

@@ -8,6 +8,7 @@ import pytest
 from nodewise import v1
 from nodewise.client import ClientConfig, PlanClient, Receiver
 
+from .polling import eventually
 from .servers import Server
 
 
@@ -32,6 +33,11 @@ def forms(server: Server) -> list[str]:
     return [form(request) for request in server.plans]
 
 
+async def probed(client: PlanClient) -> None:
+    """Waits for the first probe, after which the client forgets what a replica knows."""
+    await eventually(lambda: client.health() is None, "it serves")
+
+
 SHARED = "data_with_shared_labels"
 
 
@@ -47,6 +53,7 @@ async def test_only_a_replica_that_announces_it_gets_shared_labels(server: Serve
     server.reads_shared_labels = reads
     server.features = ["RolloutPolicies", *(["SharedLabels"] if reads else [])]
     async with PlanClient(server.url) as client:
+        await probed(client)
         for _ in range(2):
             await client.plan("d1", sharing)
     assert forms(server) == [SHARED if reads else "data", "digest"]
@@ -57,6 +64,7 @@ async def test_only_a_replica_that_announces_it_gets_shared_labels(server: Serve
 async def test_a_replica_that_does_not_read_shared_labels_gets_the_plain_form(server: Server) -> None:
     server.features = ["SharedLabels"]
     async with PlanClient(server.url) as client:
+        await probed(client)
         await client.plan("d1", sharing)
         assert forms(server) == [SHARED, "data"]
         # What was announced is forgotten.
@@ -70,6 +78,7 @@ async def test_a_replica_that_does_not_read_shared_labels_gets_the_plain_form(se
 async def test_a_replica_that_lacks_other_buckets_still_gets_shared_labels(server: Server) -> None:
     server.reads_shared_labels, server.features = True, ["SharedLabels"]
     async with PlanClient(server.url) as client:
+        await probed(client)
         await client.plan("d1", sharing)
         server.has.clear()
         await client.plan("d1", sharing)

@@ -207,6 +207,8 @@ async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient],
     assert traces.tree(reconcile) == [
         "reconcile INTERNAL",
         "  snapshot INTERNAL",
+        # Once for each replica: whether it reads shared labels.
+        "  nodewise.v1.ReconcileService/GetCapabilities CLIENT",
         f"  {PLAN} CLIENT",
         "  apply INTERNAL",
         "    batch INTERNAL",
@@ -221,7 +223,7 @@ async def test_the_shape_of_a_reconcile(apiserver: tuple[Apiserver, KubeClient],
         f"  {REPORT} CLIENT",
     ]
     assert reconcile.parent is None, "whoever began to work is over long before"
-    assert len(traces.spans) == 15, "no other call has a span"
+    assert len(traces.spans) == 16, "no other call has a span"
     attributes = told(reconcile)
     assert 0 <= attributes.pop("nodewise.queue.duration") < 60
     assert attributes == {

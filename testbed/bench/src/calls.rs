@@ -92,10 +92,7 @@ impl Parts {
             let snapshot = request.snapshot.iter();
             snapshot.flat_map(|snapshot| snapshot.node_buckets.iter().chain(&snapshot.pod_buckets))
         };
-        let data: usize = buckets()
-            .filter_map(|bucket| bucket.data.as_ref())
-            .map(Bytes::len)
-            .sum();
+        let data: usize = buckets().filter_map(v1::Bucket::inline).map(Bytes::len).sum();
         let digests: usize = buckets().map(|bucket| bucket.digest.len()).sum();
         let [all, buckets, digests] = [request.encoded_len(), data, digests].map(|bytes| bytes as f64 / 1e3);
         Self {

@@ -290,7 +290,8 @@ fn plan_request<K: Kind>(
         seconds: NOW,
         nanos: 0,
     };
-    let snapshot = snapshot::take::<K>(store, workload, state, &LiveObjects::default(), now, receiver);
+    let receiver = receiver.reading_shared_labels(true);
+    let snapshot = snapshot::take::<K>(store, workload, state, &LiveObjects::default(), now, &receiver);
     v1::PlanRequest {
         snapshot: Some(snapshot),
         ..v1::PlanRequest::default()
@@ -514,7 +515,8 @@ mod tests {
         caches.set_ready(0, 123, false)?;
         let request = caches.request(0, &Receiver::new(&|digest| known.contains(digest)));
         let snapshot = request.snapshot.context("a snapshot")?;
-        let inline = |buckets: &[v1::Bucket]| buckets.iter().filter(|bucket| bucket.data.is_some()).count();
+        let inline =
+            |buckets: &[v1::Bucket]| buckets.iter().filter(|bucket| bucket.inline().is_some()).count();
         assert_eq!(
             (inline(&snapshot.node_buckets), inline(&snapshot.pod_buckets)),
             (0, 1)

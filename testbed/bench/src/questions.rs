@@ -134,7 +134,10 @@ mod tests {
         let Question { request, verdict } = questions.next_question().expect("a question");
         let snapshot = request.snapshot.expect("a snapshot");
         let buckets = snapshot.node_buckets.iter().chain(&snapshot.pod_buckets);
-        (buckets.filter(|bucket| bucket.data.is_some()).count(), verdict)
+        (
+            buckets.filter(|bucket| bucket.inline().is_some()).count(),
+            verdict,
+        )
     }
 
     #[test]

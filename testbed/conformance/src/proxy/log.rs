@@ -97,7 +97,7 @@ impl Question {
         Self {
             workload: workload(snapshot).unwrap_or_default(),
             buckets: buckets().count(),
-            inline: buckets().filter(|bucket| bucket.data.is_some()).count(),
+            inline: buckets().filter(|bucket| bucket.inline().is_some()).count(),
         }
     }
 

@@ -313,10 +313,7 @@ class PlanClient:
                 corrections = CORRECTIONS
                 continue
             lacks = _at(nodes, missing.node_bucket_indices) + _at(pods, missing.pod_bucket_indices)
-            if piece is None:
-                corrections += 1
-            elif not pieces.are_kept(len(piece), len(lacks)):
-                corrections = CORRECTIONS
+            corrections = _corrected(corrections, pieces, piece, len(lacks))
             replica.known.used(piece or ())
             replica.known.forget(lacks)
 
@@ -469,6 +466,13 @@ async def _call(
         reason = messages.of_failure(replica, error)
         told = [value for key, value in error.trailing_metadata() or () if key == "grpc-status-details-bin"]
         return Failed(error.code(), reason, told[0] if told and isinstance(told[0], bytes) else b"")
+
+
+def _corrected(corrections: int, pieces: Pieces, piece: Sequence[Digest] | None, lacks: int) -> int:
+    """The number of corrections after a replica lacked this many buckets. A piece that was kept is none."""
+    if piece is None:
+        return corrections + 1
+    return corrections if pieces.are_kept(len(piece), lacks) else CORRECTIONS
 
 
 def _digests(buckets: Iterable[v1.Bucket]) -> list[Digest]:
