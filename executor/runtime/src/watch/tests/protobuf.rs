@@ -45,7 +45,7 @@ struct Owner {
 /// The same pod as that of [`super::pod`].
 fn pod_message(name: &str, version: &str) -> Vec<u8> {
     let owner = Owner {
-        kind: "DaemonSet".into(),
+        kind: DAEMON_SETS.kind.into(),
         name: "foo".into(),
         uid: "u1".into(),
         controller: true,
