@@ -185,7 +185,8 @@ async fn lists_then_watches() {
 // The Content-Type of each response decides, because a proxy may send some requests to an apiserver that knows JSON only.
 #[tokio::test(start_paused = true)]
 async fn each_response_may_be_json() {
-    let json = |kind: &str, name: &str, version: &str| events(&[(kind, pod(name, version, "DaemonSet"))]);
+    let json =
+        |kind: &str, name: &str, version: &str| events(&[(kind, pod(name, version, DAEMON_SETS.kind))]);
     let (client, _) = recording(vec![
         page_of(&["a"], "7", ""),
         json("ADDED", "b", "8"),
