@@ -45,7 +45,7 @@ struct Owner {
 /// The same pod as that of [`super::pod`].
 fn pod_message(name: &str, version: &str) -> Vec<u8> {
     let owner = Owner {
-        kind: "DaemonSet".into(),
+        kind: DAEMON_SETS.kind.into(),
         name: "foo".into(),
         uid: "u1".into(),
         controller: true,
@@ -185,7 +185,8 @@ async fn lists_then_watches() {
 // The Content-Type of each response decides, because a proxy may send some requests to an apiserver that knows JSON only.
 #[tokio::test(start_paused = true)]
 async fn each_response_may_be_json() {
-    let json = |kind: &str, name: &str, version: &str| events(&[(kind, pod(name, version, "DaemonSet"))]);
+    let json =
+        |kind: &str, name: &str, version: &str| events(&[(kind, pod(name, version, DAEMON_SETS.kind))]);
     let (client, _) = recording(vec![
         page_of(&["a"], "7", ""),
         json("ADDED", "b", "8"),
