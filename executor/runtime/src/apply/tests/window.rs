@@ -77,7 +77,12 @@ async fn as_many_writes_as_the_limit_are_under_way_until_the_last_ones() {
 async fn after_a_failure_no_further_write_begins() {
     let quota = error(Refusal::Other, 403);
     // The fifth create and those after it are refused.
-    let refusing = || Script::default().refuse("create", &[&vec![none(); 4][..], &[quota.clone()]].concat());
+    let refusing = || {
+        Script::default().refuse(
+            "create",
+            &[&vec![none(); 4][..], std::slice::from_ref(&quota)].concat(),
+        )
+    };
     let of = |sizes: &[usize]| plan(vec![creates(sizes), deletes(2)]);
     for (sizes, batches) in [(&[4, 4, 4, 4][..], 2), (&[16], 1)] {
         let script = refusing();
