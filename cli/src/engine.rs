@@ -4,8 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use anyhow::anyhow;
 use nodewise_client::{
-    ClientConfig, Digest, FieldViolation, PlanClient, PlanService as _, ServiceError, Simulation,
-    target::Target,
+    ClientConfig, FieldViolation, PlanClient, PlanService as _, ServiceError, Simulation, target::Target,
 };
 use nodewise_proto::bucket::Receiver;
 use nodewise_proto::v1;

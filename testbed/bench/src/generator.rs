@@ -106,7 +106,7 @@ impl Questions {
         let changes = (0..changes).map(|change| {
             let node = (change / 2 * 7_919) % caches.nodes();
             caches.set_ready(workload, node, expected(change) == v1::Verdict::Noop)?;
-            let request = caches.request(workload, &|digest| known.contains(digest));
+            let request = caches.request(workload, &Receiver::new(&|digest| known.contains(digest)));
             known.extend(digests(&request));
             Ok(request.encode_to_vec().into())
         });

@@ -282,7 +282,7 @@ fn snapshot(
     engine: &Engine,
     known: &mut HashSet<Digest>,
 ) -> Result<Snapshot<DaemonSet>> {
-    let request = caches.request(0, &|digest| known.contains(digest));
+    let request = caches.request(0, &Receiver::new(&|digest| known.contains(digest)));
     known.extend(objects::digests(&request));
     match engine.snapshot(request, &never) {
         // The engine has evicted buckets in the meantime.

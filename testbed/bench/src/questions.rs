@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use nodewise_client::Digest;
+use nodewise_client::Receiver;
 use nodewise_proto::v1;
 
 use crate::objects::{Caches, Cluster, ReplicaSetCaches, Settled, digests};
@@ -112,7 +113,9 @@ impl Questions {
             self.changes += 1;
             self.caches.set_ready(pod, ready)?;
         }
-        let request = self.caches.request(&|digest| self.known.contains(digest));
+        let request = self
+            .caches
+            .request(&Receiver::new(&|digest| self.known.contains(digest)));
         if self.kind == Kind::Changed {
             self.known.extend(digests(&request));
         }

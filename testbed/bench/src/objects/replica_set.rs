@@ -1,7 +1,6 @@
 //! A settled ReplicaSet in the caches of an executor. Its pods are on as many nodes, which it does not read.
 
 use anyhow::{Context as _, Result, ensure};
-use nodewise_client::Digest;
 use nodewise_executor::replica_set::{REPLICA_SETS, ReplicaSets};
 use nodewise_projection::{Pod, Workload};
 use nodewise_proto::bucket::Receiver;

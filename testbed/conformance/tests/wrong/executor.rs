@@ -13,9 +13,7 @@ use kube::{
     Api, Client,
     api::{DeleteParams, PostParams},
 };
-use nodewise_client::{
-    Answer, BuildRequest, ClientConfig, ClientTls, Digest, PlanClient, PlanService, ServiceError,
-};
+use nodewise_client::{Answer, BuildRequest, ClientConfig, ClientTls, PlanClient, PlanService, ServiceError};
 use nodewise_executor::{
     DaemonSets, Deployments, Kind as _, Manager, ReplicaSets, controller, manager, metrics::Metrics,
 };
