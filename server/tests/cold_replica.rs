@@ -6,7 +6,7 @@ mod support;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use nodewise_client::{ClientConfig, Digest, Observer, PlanClient, PlanService as _, ServiceError};
+use nodewise_client::{ClientConfig, Observer, PlanClient, PlanService as _, ServiceError};
 use nodewise_executor::daemon_set::{DAEMON_SETS, DaemonSets};
 use nodewise_projection::{Node, Workload};
 use nodewise_proto::bucket::Receiver;
