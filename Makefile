@@ -176,7 +176,7 @@ audit: supply
 
 bench:
 	$(SECTION) 'both sides measured, docs/benchmarks.md written (an hour; nothing else should run meanwhile)'
-	$(CARGO) build --release --locked -p nodewise-server -p nodewise-executor --bins
+	$(CARGO) build --release --locked -p nodewise-server -p nodewise-executor -p nodewise-bench --bins
 	$(CARGO) run --release --locked -p nodewise-bench
 
 mutants:

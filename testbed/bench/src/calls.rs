@@ -12,31 +12,19 @@ use tonic::transport::Channel;
 
 use crate::figure::figure;
 use crate::measure::Spread;
-use crate::programs;
 use crate::questions::{Kind, Question, Questions};
 use crate::replica::Replica;
-use crate::report::{Bar, Chart, Finding, Shape, Target};
+use crate::report::Finding;
+use crate::{measure, programs, samples};
+
+mod finding;
 
 const SIZE: Size = Size {
     nodes: 5_000,
+    more_nodes: 15_000,
     replicas: 50_000,
-    calls: [100, 200, 200],
+    calls: [100, 40, 200, 200],
 };
-/// The goals for the medians.
-const INLINE_MS: f64 = 10.0;
-const CHANGED_MS: f64 = 1.0;
-const CHANGED_KB: f64 = 20.0;
-
-const ABOUT: &str = "\
-One DaemonSet on 5,000 nodes with a ready pod on each, in 64 buckets. A client calls `Plan` over gRPC on the loopback interface. \
-The time is that of the client: from sending the request, which the executor's code builds from its caches, to the decoded plan. \
-Calls are sequential on one connection. A round is a number of calls of one kind, then of the next.
-
-- *all inline*: the request to a replica with an empty cache, with the content and the digest of every bucket. This server keeps \
-no cache (`--bucket-cache-size 0`), so in every call it checks the digests, decodes everything and plans from scratch.
-- *one pod changed*: the requests after that. Before each call a pod becomes unready or ready. Only its bucket is sent; the \
-other 127 are named by their digests. No bucket has the same content twice.
-- *one pod of a ReplicaSet changed*: the same for a ReplicaSet of 50,000 ready pods, in 256 buckets of pods.";
 
 /// Measures the given number of rounds.
 ///
@@ -44,8 +32,8 @@ other 127 are named by their digests. No bucket has the same content twice.
 /// The server was not built, or answers incorrectly.
 pub async fn measure(rounds: usize) -> Result<Finding> {
     let program = programs::find("nodewise-server")?;
-    let all = calls(&program, SIZE, rounds).await?;
-    Ok(finding(&all))
+    let measured = calls(&program, SIZE, rounds).await?;
+    Ok(finding::of(&measured))
 }
 
 /// How much is measured.
@@ -53,10 +41,27 @@ pub async fn measure(rounds: usize) -> Result<Finding> {
 pub struct Size {
     /// The number of nodes of the DaemonSet.
     pub nodes: usize,
+    /// The number of nodes of the DaemonSet in a larger cluster.
+    pub more_nodes: usize,
     /// The number of pods of the ReplicaSet.
     pub replicas: usize,
-    /// The number of calls of each kind in a round: all inline, one pod changed, one pod of the ReplicaSet changed.
-    pub calls: [usize; 3],
+    /// The number of calls of each kind in a round, in the order of [`Measured`].
+    pub calls: [usize; 4],
+}
+
+/// The measurements of all calls.
+#[derive(Debug)]
+pub struct Measured {
+    /// All inline.
+    pub inline: Calls,
+    /// All inline, in the larger cluster.
+    pub more_inline: Calls,
+    /// One pod of the DaemonSet changed.
+    pub changed: Calls,
+    /// One pod of the ReplicaSet changed.
+    pub replica_set: Calls,
+    /// What the cache of a server takes after the first plan for the DaemonSet, in bytes for a node and its pod.
+    pub cached_bytes: f64,
 }
 
 /// The measurements of calls of one kind.
@@ -119,13 +124,14 @@ impl fmt::Display for Parts {
 ///
 /// # Errors
 /// As [`measure`].
-pub async fn calls(program: &Path, size: Size, rounds: usize) -> Result<[Calls; 3]> {
+pub async fn calls(program: &Path, size: Size, rounds: usize) -> Result<Measured> {
     ensure!(
         size.calls.iter().all(|&count| count > 0),
         "nothing is measured by no call"
     );
     let mut asked = [
         Asker::new(program, Questions::new(Kind::Inline, size.nodes)?).await?,
+        Asker::new(program, Questions::new(Kind::Inline, size.more_nodes)?).await?,
         Asker::new(program, Questions::new(Kind::Changed, size.nodes)?).await?,
         Asker::new(
             program,
@@ -133,13 +139,17 @@ pub async fn calls(program: &Path, size: Size, rounds: usize) -> Result<[Calls; 
         )
         .await?,
     ];
+    let changed = &mut asked[2];
+    changed.call().await?;
+    #[expect(clippy::cast_precision_loss, reason = "a few thousand")]
+    let cached_bytes = changed.cached_bytes().await? / size.nodes as f64;
     // The first calls also set up connections, threads and memory, so they do not count.
     for asked in &mut asked {
         for _ in 0..10.min(size.calls[0]) {
             asked.call().await?;
         }
     }
-    let mut all = [Rounds::default(), Rounds::default(), Rounds::default()];
+    let mut all: [Rounds; 4] = Default::default();
     for _ in 0..rounds {
         for ((asked, count), all) in asked.iter_mut().zip(size.calls).zip(&mut all) {
             let mut round = Vec::with_capacity(count);
@@ -149,13 +159,15 @@ pub async fn calls(program: &Path, size: Size, rounds: usize) -> Result<[Calls; 
             all.add(&round);
         }
     }
-    let [inline, changed, replica_set] = all;
-    let [inline_calls, changed_calls, replica_set_calls] = size.calls;
-    Ok([
-        inline.calls(inline_calls)?,
-        changed.calls(changed_calls)?,
-        replica_set.calls(replica_set_calls)?,
-    ])
+    let [inline, more_inline, changed, replica_set] = all;
+    let [inline_calls, more_inline_calls, changed_calls, replica_set_calls] = size.calls;
+    Ok(Measured {
+        inline: inline.calls(inline_calls)?,
+        more_inline: more_inline.calls(more_inline_calls)?,
+        changed: changed.calls(changed_calls)?,
+        replica_set: replica_set.calls(replica_set_calls)?,
+        cached_bytes,
+    })
 }
 
 /// A call: its latency in ms, and what it sent.
@@ -209,7 +221,7 @@ pub(crate) fn percentile(sorted: &[f64], percent: usize) -> f64 {
 pub(crate) struct Asker {
     questions: Questions,
     client: ReconcileServiceClient<Channel>,
-    _replica: Replica,
+    replica: Replica,
 }
 
 impl Asker {
@@ -218,8 +230,23 @@ impl Asker {
         Ok(Self {
             questions,
             client: replica.client().await?,
-            _replica: replica,
+            replica,
         })
+    }
+
+    /// The caches of the executor, for requests to another server. This server ends.
+    pub(crate) fn into_questions(self) -> Questions {
+        self.questions
+    }
+
+    /// What the server's cache takes now, in bytes.
+    async fn cached_bytes(&self) -> Result<f64> {
+        samples::sum(&self.replica.metrics().await?, "nodewise_cache_bytes", &[])
+    }
+
+    /// The peak memory of the server so far, in MB.
+    pub(crate) fn peak_memory_mb(&self) -> Result<f64> {
+        measure::peak_memory_mb(self.replica.pid())
     }
 
     pub(crate) async fn call(&mut self) -> Result<Call> {
@@ -237,88 +264,6 @@ impl Asker {
     }
 }
 
-/// The table, the goals and the chart.
-fn finding([inline, changed, replica_set]: &[Calls; 3]) -> Finding {
-    let row = |what: &str, calls: &Calls| {
-        vec![
-            what.to_owned(),
-            calls.size.to_string(),
-            calls.p50.to_string(),
-            calls.p99.to_string(),
-            format!("{} × {}", calls.p50.rounds(), calls.of),
-        ]
-    };
-    let bar = |group: &str, who: &str, values: &Spread| Bar {
-        group: group.to_owned(),
-        who: who.to_owned(),
-        values: values.clone(),
-    };
-    let nodes = "5,000 nodes";
-    Finding {
-        title: "A plan over gRPC".to_owned(),
-        about: format!(
-            "{ABOUT}\n\nThe largest request after a change has {}.",
-            changed.largest
-        ),
-        columns: ["request", "kB sent", "p50, ms", "p99, ms", "rounds × calls"]
-            .map(str::to_owned)
-            .to_vec(),
-        rows: vec![
-            row(Kind::Inline.name(), inline),
-            row(Kind::Changed.name(), changed),
-            row("one pod of a ReplicaSet changed", replica_set),
-        ],
-        targets: vec![
-            Target::at_most(
-                format!("{nodes}, all inline: p50"),
-                INLINE_MS,
-                inline.p50.median(),
-                "ms",
-            ),
-            Target::at_most(
-                format!("{nodes}, one pod changed: p50"),
-                CHANGED_MS,
-                changed.p50.median(),
-                "ms",
-            ),
-            Target::at_most(
-                format!("{nodes}, one pod changed: the largest request"),
-                CHANGED_KB,
-                changed.size.max(),
-                "kB",
-            ),
-            Target::at_most(
-                "a ReplicaSet of 50,000 pods, one pod changed: p50",
-                CHANGED_MS,
-                replica_set.p50.median(),
-                "ms",
-            ),
-        ],
-        charts: vec![Chart {
-            file: "calls".to_owned(),
-            title: format!(
-                "Plan over gRPC, {nodes} or 50,000 replicas: p50 and p99, and their spread over {} rounds",
-                figure_of(inline)
-            ),
-            unit: "ms, less is better".to_owned(),
-            logarithmic: true,
-            shape: Shape::Bars(vec![
-                bar("all inline", "p50", &inline.p50),
-                bar("all inline", "p99", &inline.p99),
-                bar("one pod changed", "p50", &changed.p50),
-                bar("one pod changed", "p99", &changed.p99),
-                bar("one pod of a ReplicaSet changed", "p50", &replica_set.p50),
-                bar("one pod of a ReplicaSet changed", "p99", &replica_set.p99),
-            ]),
-        }],
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a few rounds")]
-fn figure_of(calls: &Calls) -> String {
-    figure(calls.p50.rounds() as f64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -333,37 +278,5 @@ mod tests {
             );
         }
         assert!((percentile(&[3.0], 50) - 3.0).abs() < f64::EPSILON);
-    }
-
-    #[test]
-    fn finding_has_rows_and_goals() -> Result<()> {
-        let calls = |p50, p99, kb| -> Result<Calls> {
-            Ok(Calls {
-                of: 100,
-                p50: Spread::of(p50)?,
-                p99: Spread::of([p99])?,
-                size: Spread::of(kb)?,
-                largest: Parts {
-                    all: 19.0,
-                    buckets: 12.0,
-                    digests: 4.1,
-                },
-            })
-        };
-        let finding = finding(&[
-            calls([8.0, 9.0, 11.0], 15.0, [2_500.0, 2_500.0])?,
-            calls([1.0, 1.1, 1.2], 2.0, [12.5, 19.0])?,
-            calls([0.8, 0.9, 1.1], 2.0, [65.0, 70.0])?,
-        ]);
-        assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
-        assert_eq!(
-            finding.rows[0],
-            ["all inline", "2,500", "9 (8–11)", "15", "3 × 100"]
-        );
-        let reached: Vec<_> = finding.targets.iter().map(|target| target.reached).collect();
-        assert_eq!(reached, [true, false, true, true]);
-        let told = "has 19 kB: 12 of the bucket, 4.1 of digests, and 2.9 of the DaemonSet";
-        assert!(finding.about.contains(told), "{}", finding.about);
-        Ok(())
     }
 }

@@ -11,6 +11,7 @@ mod policies;
 mod run;
 mod sides;
 pub mod stages;
+pub mod storm;
 pub mod writes;
 
 use std::time::Duration;

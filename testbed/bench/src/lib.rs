@@ -22,4 +22,6 @@ pub mod record;
 pub mod replica;
 pub mod replicas;
 pub mod report;
+mod samples;
+pub mod scale;
 pub mod tracing;

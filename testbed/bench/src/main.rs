@@ -1,15 +1,17 @@
 //! `nodewise-bench`: measures, and writes `docs/benchmarks.md`.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::{Parser, ValueEnum};
-use nodewise_bench::cluster::{self, Programs, deployments};
+use nodewise_bench::cluster::{self, Programs, deployments, storm};
 use nodewise_bench::document::{self, FOLDER};
 use nodewise_bench::machine::Machine;
+use nodewise_bench::objects::LargeSize;
 use nodewise_bench::record::{Measured, Record};
 use nodewise_bench::report::Finding;
-use nodewise_bench::{calls, chart, decode, overhead, plan, policies, replicas, tracing};
+use nodewise_bench::{calls, chart, decode, overhead, plan, policies, replicas, scale, tracing};
 
 /// Benchmarks Nodewise and upstream's controllers, and writes DOCS/benchmarks.md with charts.
 #[derive(Debug, Parser)]
@@ -27,7 +29,7 @@ struct Args {
     #[arg(long, default_value_t = 9, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
 
-    /// The number of rounds on the cluster
+    /// The number of rounds on the cluster, and of those with the very large one
     #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     cluster_rounds: u16,
 
@@ -50,9 +52,51 @@ struct Args {
     /// The number of Deployments at rest
     #[arg(long, default_value_t = 5_000, value_name = "N")]
     deployments_at_rest: usize,
+
+    /// How long the nodes flap in the storm, in seconds
+    #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    storm_seconds: u64,
+
+    /// How often each node flaps in the storm
+    #[arg(long, default_value_t = 2, value_name = "N")]
+    storm_flaps: usize,
+
+    /// The number of nodes of the very large cluster
+    #[arg(long, default_value_t = 130_000, value_name = "N")]
+    scale_nodes: usize,
+
+    /// The number of pods of the very large cluster
+    #[arg(long, default_value_t = 1_000_000, value_name = "N")]
+    scale_pods: usize,
+
+    /// The number of DaemonSets of the very large cluster, each with a pod on every node
+    #[arg(long, default_value_t = 7, value_name = "N")]
+    scale_daemon_sets: usize,
 }
 
 impl Args {
+    fn scale_size(&self) -> scale::Size {
+        scale::Size {
+            cluster: LargeSize {
+                nodes: self.scale_nodes,
+                pods: self.scale_pods,
+                daemon_sets: self.scale_daemon_sets,
+            },
+            calls: [10, 100],
+            rounds: self.cluster_rounds.into(),
+        }
+    }
+
+    fn storm_size(&self) -> storm::Size {
+        storm::Size {
+            nodes: self.nodes,
+            foreign_pods: self.foreign_pods,
+            lasts: Duration::from_secs(self.storm_seconds),
+            flaps: self.storm_flaps,
+            rounds: self.cluster_rounds.into(),
+        }
+    }
+
     fn cluster_size(&self) -> cluster::Size {
         cluster::Size {
             nodes: self.nodes,
@@ -77,10 +121,14 @@ enum Section {
     Policies,
     /// Reading pods and nodes from the JSON and the Protobuf of the apiserver
     Decode,
+    /// The executor's caches of a very large cluster, and a plan made from them
+    Scale,
     /// Rollouts of a DaemonSet on a real apiserver
     Cluster,
     /// Rollouts of a DaemonSet with and without a RolloutPolicy on a real apiserver
     Stages,
+    /// A storm of node events beside a rollout on a real apiserver
+    Storm,
     /// Rollouts of Deployments on a real apiserver
     Deployments,
     /// The effect of the number of concurrent writes
@@ -98,8 +146,10 @@ impl Section {
             Self::Replicas => "replicas",
             Self::Policies => "policies",
             Self::Decode => "decode",
+            Self::Scale => "scale",
             Self::Cluster => "cluster",
             Self::Stages => "stages",
+            Self::Storm => "storm",
             Self::Deployments => "deployments",
             Self::Writes => "writes",
             Self::Overhead => "overhead",
@@ -115,8 +165,10 @@ impl Section {
             Self::Replicas => replicas::measure(rounds).await,
             Self::Policies => policies::measure(rounds).await,
             Self::Decode => tokio::task::spawn_blocking(move || decode::measure(rounds)).await?,
+            Self::Scale => scale::measure(args.scale_size(), &scale::Programs::find()?).await,
             Self::Stages => cluster::stages::measure(args.cluster_size(), &Programs::find()?).await,
             Self::Cluster => cluster::measure(args.cluster_size(), &Programs::find()?).await,
+            Self::Storm => storm::measure(args.storm_size(), &Programs::find()?).await,
             Self::Deployments => {
                 let size = deployments::Size {
                     pods: args.deployment_pods,

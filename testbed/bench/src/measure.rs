@@ -120,15 +120,31 @@ impl ThreadTimes {
     }
 }
 
+/// The resident memory of a process now, in MB (10^6 bytes).
+///
+/// # Errors
+/// The process does not exist.
+pub fn memory_mb(pid: u32) -> Result<f64> {
+    let status = of(pid)?.status().with_context(|| format!("the state of {pid}"))?;
+    Ok(megabytes(
+        status.vmrss.with_context(|| format!("{pid} has no memory"))?,
+    ))
+}
+
 /// The peak resident memory of a process so far, in MB (10^6 bytes).
 ///
 /// # Errors
 /// The process does not exist.
 pub fn peak_memory_mb(pid: u32) -> Result<f64> {
     let status = of(pid)?.status().with_context(|| format!("the state of {pid}"))?;
-    let kib = status.vmhwm.with_context(|| format!("{pid} has no memory"))?;
-    #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-    Ok(kib as f64 * 1_024.0 / 1e6)
+    Ok(megabytes(
+        status.vmhwm.with_context(|| format!("{pid} has no memory"))?,
+    ))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn megabytes(kib: u64) -> f64 {
+    kib as f64 * 1_024.0 / 1e6
 }
 
 fn of(pid: u32) -> Result<Process> {
@@ -156,7 +172,7 @@ mod tests {
     #[test]
     fn process_usage_is_measured() -> Result<()> {
         let pid = std::process::id();
-        assert!(peak_memory_mb(pid)? > 0.1);
+        assert!(memory_mb(pid)? > 0.1 && peak_memory_mb(pid)? > 0.1);
         let end = std::time::Instant::now() + Duration::from_secs(20);
         while cpu_time(pid)?.is_zero() {
             assert!(std::time::Instant::now() < end, "no time passes");

@@ -26,10 +26,12 @@ use nodewise_runtime::{
 use nodewise_server::{ByteSize, Engine, Limits, never};
 use serde_json::{Value, json, value::RawValue};
 
+mod large;
 mod manifests;
 mod policies;
 mod replica_set;
 
+pub use large::{Filling, LargeSize, Spent};
 pub use policies::{CANARIES, stages};
 pub use replica_set::ReplicaSetCaches;
 

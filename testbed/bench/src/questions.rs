@@ -96,6 +96,17 @@ impl Questions {
         self.kind
     }
 
+    /// Requests of another kind from the same caches, for a new server.
+    #[must_use]
+    pub fn into_kind(self, kind: Kind) -> Self {
+        Self {
+            kind,
+            known: HashSet::new(),
+            changes: 0,
+            ..self
+        }
+    }
+
     /// Forgets which buckets the server has, for use with a new server.
     pub fn forget_known_buckets(&mut self) {
         self.known.clear();

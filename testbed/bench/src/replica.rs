@@ -102,6 +102,12 @@ impl Replica {
             .with_context(|| format!("the address in {line:?}"))
     }
 
+    /// Its process id.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
     /// Its CPU time so far.
     ///
     /// # Errors

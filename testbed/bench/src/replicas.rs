@@ -19,7 +19,7 @@ const WORKLOADS: usize = 8;
 /// The number of changes of each workload in a run.
 const CHANGES: usize = 750;
 /// The goals.
-const PER_CPU_SECOND: f64 = 2_000.0;
+const PER_CPU_SECOND: f64 = 6_000.0;
 const TWICE: f64 = 1.8;
 
 /// Measures the given number of rounds.
@@ -287,7 +287,7 @@ mod tests {
             (raw - 1.6).abs() < 1e-9 && (left - 2.0).abs() < 1e-9,
             "{raw} {left}"
         );
-        let expected = [("3,000 plans per CPU second", true), ("2 times the plans", true)];
+        let expected = [("3,000 plans per CPU second", false), ("2 times the plans", true)];
         assert_eq!(
             measured(&rounds)?,
             expected.map(|(told, reached)| (told.to_owned(), reached))
@@ -299,7 +299,7 @@ mod tests {
     fn generator_on_its_own_core_subtracts_nothing() -> Result<()> {
         let rounds = [[run(1, 2.0, 2.0, 0.5, false), run(2, 1.25, 2.0, 0.5, false)]];
         let expected = [
-            ("3,000 plans per CPU second", true),
+            ("3,000 plans per CPU second", false),
             ("1.6 times the plans", false),
         ];
         assert_eq!(

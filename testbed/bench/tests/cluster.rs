@@ -1,7 +1,9 @@
 //! Runs the rollout section on a small cluster with a real apiserver: both owners and the bare loop.
 
+use std::time::Duration;
+
 use anyhow::Result;
-use nodewise_bench::cluster::{self, Programs, Size, deployments};
+use nodewise_bench::cluster::{self, Programs, Size, deployments, storm};
 use nodewise_conformance::binaries;
 
 const SIZE: Size = Size {
@@ -45,7 +47,15 @@ async fn both_owners_are_measured() -> Result<()> {
         let count: f64 = calls[owner].parse()?;
         assert!(count > 21.0, "{calls:?}");
     }
-    assert_eq!(finding.targets.len(), 7);
+    let apiserver = finding
+        .rows
+        .iter()
+        .find(|row| row[0] == "rolling update: CPU seconds of kube-apiserver");
+    let apiserver = apiserver.expect("its CPU time is measured");
+    for owner in 1..=2 {
+        assert!(apiserver[owner].parse::<f64>()? > 0.0, "{apiserver:?}");
+    }
+    assert_eq!(finding.targets.len(), 9);
     Ok(())
 }
 
@@ -59,6 +69,38 @@ async fn rollouts_in_stages_are_measured() -> Result<()> {
         let count: f64 = calls[setting].parse()?;
         assert!(count >= 40.0, "a delete and a create for each node: {calls:?}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn storms_are_measured() -> Result<()> {
+    let size = storm::Size {
+        nodes: SIZE.nodes,
+        foreign_pods: SIZE.foreign_pods,
+        lasts: Duration::from_secs(3),
+        flaps: 2,
+        rounds: 1,
+    };
+    let finding = storm::measure(size, &programs().await?).await?;
+    assert!(finding.rows.iter().all(|row| row.len() == finding.columns.len()));
+    for (name, least) in [
+        ("rolling update: seconds", 0.1),
+        // As often as the metrics are read.
+        ("longest time without a plan or sync: seconds", 0.2),
+        // At least one change in the storm, and another one after it.
+        ("changes of nodes", 2.0),
+        // A delete and a create for each node.
+        ("API calls", 40.0),
+        ("memory, first half of the storm: MB", 1.0),
+        ("memory, second half: MB", 1.0),
+    ] {
+        let row = finding.rows.iter().find(|row| row[0] == name);
+        let row = row.expect(name);
+        for owner in 1..=2 {
+            assert!(row[owner].replace(',', "").parse::<f64>()? >= least, "{row:?}");
+        }
+    }
+    assert_eq!(finding.targets.len(), 2);
     Ok(())
 }
 

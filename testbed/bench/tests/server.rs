@@ -1,5 +1,6 @@
 //! Runs the measurements of the real server on clusters so small that the figures mean nothing.
 
+use nodewise_bench::calls::Measured;
 use nodewise_bench::{calls, cores, generator::Load, policies, replicas, tracing};
 use nodewise_conformance::binaries;
 
@@ -8,10 +9,21 @@ async fn calls_are_measured() {
     let program = &binaries().expect("the programs under test").server;
     let size = calls::Size {
         nodes: 30,
+        more_nodes: 60,
         replicas: 300,
-        calls: [3, 4, 5],
+        calls: [3, 2, 4, 5],
     };
-    let [inline, changed, replica_set] = calls::calls(program, size, 2).await.expect("figures");
+    let Measured {
+        inline,
+        more_inline,
+        changed,
+        replica_set,
+        cached_bytes,
+    } = calls::calls(program, size, 2).await.expect("figures");
+    assert_eq!((more_inline.p50.rounds(), more_inline.of), (2, 2));
+    assert!(more_inline.size.min() > inline.size.max());
+    // In a small cluster, most of it are fixed sizes and the results of the plan.
+    assert!(cached_bytes > 53.0 + 184.0, "{cached_bytes}");
     assert_eq!((inline.p50.rounds(), inline.of, inline.size.rounds()), (2, 3, 6));
     assert_eq!(
         (changed.p99.rounds(), changed.of, changed.size.rounds()),

@@ -365,6 +365,18 @@ impl ControlPlane {
         self.processes().values().try_for_each(Process::check_running)
     }
 
+    /// The process id of a component.
+    ///
+    /// # Errors
+    /// The component does not run.
+    pub fn pid(&self, component: Component) -> Result<u32> {
+        let processes = self.processes();
+        let process = processes.get(&std::cmp::Reverse(component));
+        let process = process.with_context(|| format!("{component:?} does not run"))?;
+        process.check_running()?;
+        Ok(process.pid())
+    }
+
     /// Whether the control plane has this component.
     #[must_use]
     pub fn has(&self, component: Component) -> bool {

@@ -74,12 +74,12 @@ impl fmt::Display for Limit {
 }
 
 /// A namespace with the DaemonSets of one rollout.
-struct RolloutNamespace<'a> {
-    plane: &'a ControlPlane,
-    client: Client,
-    namespace: &'a str,
-    nodes: usize,
-    user: &'a str,
+pub(super) struct RolloutNamespace<'a> {
+    pub(super) plane: &'a ControlPlane,
+    pub(super) client: Client,
+    pub(super) namespace: &'a str,
+    pub(super) nodes: usize,
+    pub(super) user: &'a str,
 }
 
 /// Lets an owner create and replace the pods of a DaemonSet, the latter with a RolloutPolicy of this spec, and cleans up. Also returns
@@ -205,10 +205,10 @@ pub(super) async fn bare(
 }
 
 /// The counts in a status.
-struct Counts {
-    desired: i32,
-    updated: i32,
-    available: i32,
+pub(super) struct Counts {
+    pub(super) desired: i32,
+    pub(super) updated: i32,
+    pub(super) available: i32,
 }
 
 impl RolloutNamespace<'_> {
@@ -231,7 +231,7 @@ impl RolloutNamespace<'_> {
         Api::namespaced(self.client.clone(), self.namespace)
     }
 
-    async fn create_daemon_set(&self, name: &str, node_selector: Value) -> Result<()> {
+    pub(super) async fn create_daemon_set(&self, name: &str, node_selector: Value) -> Result<()> {
         let object = json!({
             "metadata": {"name": name},
             "spec": {
@@ -255,7 +255,7 @@ impl RolloutNamespace<'_> {
         Ok(())
     }
 
-    async fn change_image(&self) -> Result<()> {
+    pub(super) async fn change_image(&self) -> Result<()> {
         let container = json!({"name": "agent", "image": "registry.example/agent:2"});
         let patch = json!({"spec": {"template": {"spec": {"containers": [container]}}}});
         let (api, params) = (self.daemon_sets(), PatchParams::default());
@@ -265,7 +265,12 @@ impl RolloutNamespace<'_> {
     }
 
     /// Waits until the status of a DaemonSet is of its present generation and `is_so` holds.
-    async fn observed(&self, owner: &Owner, name: &str, is_so: impl Fn(&Counts) -> bool) -> Result<()> {
+    pub(super) async fn observed(
+        &self,
+        owner: &Owner,
+        name: &str,
+        is_so: impl Fn(&Counts) -> bool,
+    ) -> Result<()> {
         let api = self.daemon_sets();
         let ended = eventually(DEADLINE, format!("the status of {name}"), async || {
             if let Err(ended) = owner.check_running() {
@@ -286,7 +291,7 @@ impl RolloutNamespace<'_> {
     }
 
     /// Waits until there are `count` pods.
-    async fn wait_for_pods(&self, owner: &Owner, count: usize) -> Result<()> {
+    pub(super) async fn wait_for_pods(&self, owner: &Owner, count: usize) -> Result<()> {
         let ended = eventually(DEADLINE, format!("{count} pods"), async || {
             if let Err(ended) = owner.check_running() {
                 return Ok(Some(ended));
@@ -343,7 +348,7 @@ impl RolloutNamespace<'_> {
         self.until_the_last_create(events, asked.received)
     }
 
-    async fn clean_up(&self) -> Result<()> {
+    pub(super) async fn clean_up(&self) -> Result<()> {
         let revisions = Api::<ControllerRevision>::namespaced(self.client.clone(), self.namespace);
         let (delete, all) = (DeleteParams::background().grace_period(0), ListParams::default());
         self.daemon_sets().delete_collection(&delete, &all).await?;

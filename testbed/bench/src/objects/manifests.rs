@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 pub(super) const CREATED: &str = "2025-11-03T09:14:27Z";
 /// The namespace of the DaemonSets and their pods.
 pub(super) const NAMESPACE: &str = "monitoring";
+/// The uid of a ReplicaSet.
+pub(super) const REPLICA_SET_UID: &str = "5d8c7f9b-5d2e-4c0f-9b1a-7f3c2a9e6d10";
 const INSTANCE_TYPES: [&str; 3] = ["m6i.xlarge", "m6i.2xlarge", "c6i.4xlarge"];
 const ZONES: [&str; 3] = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
@@ -146,7 +148,7 @@ pub(super) fn replica_set(name: &str, replicas: usize, pods: usize) -> Value {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
         "metadata": {
-            "name": name, "namespace": NAMESPACE, "uid": "5d8c7f9b-5d2e-4c0f-9b1a-7f3c2a9e6d10", "resourceVersion": "1004",
+            "name": name, "namespace": NAMESPACE, "uid": REPLICA_SET_UID, "resourceVersion": "1004",
             "generation": 1, "creationTimestamp": CREATED, "labels": labels,
         },
         "spec": {

@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::manifests::{CREATED, replica_set};
 use super::{BUCKETS, FIRST_VERSION, PodOnNode, Settled, listed, plan_request, planned, pod, time_of};
 
-const NAME: &str = "web-5d8c7f9b6d";
+/// The name of the ReplicaSet.
+pub(super) const NAME: &str = "web-5d8c7f9b6d";
 
 /// The executor's caches of a settled ReplicaSet.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl ReplicaSetCaches {
     /// # Errors
     /// Nodewise's first plan does not create its pods.
     pub fn settled(pods: usize) -> Result<Self> {
-        let template = pod(&first_plan(&replica_set(NAME, 1, 0))?, NAME)?;
+        let template = template()?;
         let workload = Workload::replica_set_from_text(&replica_set(NAME, pods, pods).to_string())?;
         let mut store = store(BUCKETS);
         let all = (0..pods).map(|number| Pod::from_text(&of(number).text(&template, true, CREATED)));
@@ -68,6 +69,11 @@ impl Settled for ReplicaSetCaches {
     fn request(&mut self, receiver: &Receiver<'_>) -> v1::PlanRequest {
         plan_request::<ReplicaSets>(&mut self.store, &self.workload, receiver)
     }
+}
+
+/// The text of a pod of the ReplicaSet, with placeholders.
+pub(super) fn template() -> Result<String> {
+    pod(&first_plan(&replica_set(NAME, 1, 0))?, NAME)
 }
 
 /// Empty caches for ReplicaSets, with this many buckets.

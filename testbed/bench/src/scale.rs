@@ -1,0 +1,104 @@
+//! A very large cluster: the memory of the executor's caches, and a plan made from them by the real server.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::objects::LargeSize;
+use crate::programs;
+use crate::report::Finding;
+
+mod finding;
+pub mod process;
+
+pub use process::Round;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// The cluster.
+    pub cluster: LargeSize,
+    /// The number of calls in a round: all inline, one pod changed.
+    pub calls: [usize; 2],
+    /// The number of rounds, each with new processes.
+    pub rounds: usize,
+}
+
+/// The programs that are measured.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// nodewise-bench-caches, which has the caches.
+    pub caches: PathBuf,
+    /// nodewise-server.
+    pub server: PathBuf,
+}
+
+impl Programs {
+    /// Those next to this program.
+    ///
+    /// # Errors
+    /// One was not built.
+    pub fn find() -> Result<Self> {
+        Ok(Self {
+            caches: programs::find("nodewise-bench-caches")?,
+            server: programs::find("nodewise-server")?,
+        })
+    }
+}
+
+/// Measures the given number of rounds.
+///
+/// # Errors
+/// A program ends with an error.
+pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
+    let mut rounds = Vec::new();
+    for number in 1..=size.rounds {
+        let round = run(size, programs).await?;
+        eprintln!("round {number} of {}: {round}", size.rounds);
+        rounds.push(round);
+    }
+    finding::of(size, &rounds)
+}
+
+/// One round, in a process of its own.
+///
+/// # Errors
+/// As [`measure`].
+pub async fn run(size: Size, programs: &Programs) -> Result<Round> {
+    let output = tokio::process::Command::from(command(size, programs))
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .with_context(|| format!("running {}", programs.caches.display()))?;
+    ensure!(
+        output.status.success(),
+        "{} failed; what it said is above",
+        programs.caches.display()
+    );
+    serde_json::from_slice(&output.stdout).context("reading what it measured")
+}
+
+fn command(size: Size, programs: &Programs) -> std::process::Command {
+    let LargeSize {
+        nodes,
+        pods,
+        daemon_sets,
+    } = size.cluster;
+    let [inline, changed] = size.calls;
+    let mut command = programs::command(&programs.caches);
+    for (flag, value) in [
+        ("--nodes", nodes),
+        ("--pods", pods),
+        ("--daemon-sets", daemon_sets),
+        ("--inline-calls", inline),
+        ("--changed-calls", changed),
+    ] {
+        command.arg(flag).arg(value.to_string());
+    }
+    let server: &Path = &programs.server;
+    command.arg("--server").arg(server);
+    command
+}
