@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result, ensure};
+use serde::de::DeserializeOwned;
 
 use crate::objects::LargeSize;
 use crate::programs;
@@ -12,7 +13,7 @@ use crate::report::Finding;
 mod finding;
 pub mod process;
 
-pub use process::Round;
+pub use process::Caches;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -47,6 +48,15 @@ impl Programs {
     }
 }
 
+/// The measurements of a round.
+#[derive(Clone, Debug)]
+pub struct Round {
+    /// Of the process with all nodes and pods, and of the plans.
+    pub caches: Caches,
+    /// The resident memory of another process with the same pods and without a node, in MB.
+    pub pods_alone_mb: f64,
+}
+
 /// Measures the given number of rounds.
 ///
 /// # Errors
@@ -55,18 +65,28 @@ pub async fn measure(size: Size, programs: &Programs) -> Result<Finding> {
     let mut rounds = Vec::new();
     for number in 1..=size.rounds {
         let round = run(size, programs).await?;
-        eprintln!("round {number} of {}: {round}", size.rounds);
+        eprintln!("round {number} of {}: {}", size.rounds, round.caches);
         rounds.push(round);
     }
     finding::of(size, &rounds)
 }
 
-/// One round, in a process of its own.
+/// One round, in new processes.
 ///
 /// # Errors
 /// As [`measure`].
 pub async fn run(size: Size, programs: &Programs) -> Result<Round> {
-    let output = tokio::process::Command::from(command(size, programs))
+    let mut without_nodes = command(size, programs);
+    without_nodes.arg("--pods-alone");
+    Ok(Round {
+        caches: output(command(size, programs), programs).await?,
+        pods_alone_mb: output(without_nodes, programs).await?,
+    })
+}
+
+/// Runs the program with the caches. Returns what it measured.
+async fn output<T: DeserializeOwned>(command: std::process::Command, programs: &Programs) -> Result<T> {
+    let output = tokio::process::Command::from(command)
         .stdin(Stdio::null())
         .stderr(Stdio::inherit())
         .kill_on_drop(true)

@@ -36,6 +36,10 @@ struct Args {
     #[arg(long)]
     changed_calls: usize,
 
+    /// Caches the pods without a node, and asks for no plan
+    #[arg(long)]
+    pods_alone: bool,
+
     /// The program nodewise-server
     #[arg(long)]
     server: PathBuf,
@@ -49,6 +53,10 @@ async fn main() -> Result<()> {
         pods: args.pods,
         daemon_sets: args.daemon_sets,
     };
+    if args.pods_alone {
+        println!("{}", process::pods_alone(size)?);
+        return Ok(());
+    }
     let calls = [args.inline_calls, args.changed_calls];
     let round = process::run(size, &args.server, calls).await?;
     println!("{}", serde_json::to_string(&round)?);

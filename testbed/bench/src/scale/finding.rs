@@ -18,44 +18,46 @@ type Row<'a> = (String, &'a dyn Fn(&Round) -> f64);
 pub(super) fn of(size: Size, rounds: &[Round]) -> Result<Finding> {
     let LargeSize { nodes, pods, .. } = size.cluster;
     let (nodes, pods) = (count(nodes), count(pods));
-    let per_node = |round: &Round| (round.nodes_mb - round.empty_mb) * 1e6 / nodes;
-    let per_pod = |round: &Round| (round.pods_mb - round.nodes_mb) * 1e6 / pods;
+    let per_node = |round: &Round| (round.caches.pods_mb - round.pods_alone_mb) * 1e6 / nodes;
+    let per_pod = |round: &Round| (round.pods_alone_mb - round.caches.empty_mb) * 1e6 / pods;
     let (nodes, pods) = (figure(nodes), figure(pods));
     let values: [Row<'_>; 15] = [
         ("memory before the first node and pod, MB".to_owned(), &|round| {
-            round.empty_mb
+            round.caches.empty_mb
         }),
-        (format!("memory with {nodes} nodes, MB"), &|round| round.nodes_mb),
+        (format!("memory with {nodes} nodes, MB"), &|round| {
+            round.caches.nodes_mb
+        }),
         ("peak memory until then, MB".to_owned(), &|round| {
-            round.nodes_peak_mb
+            round.caches.nodes_peak_mb
         }),
         (format!("memory with {pods} pods, too, MB"), &|round| {
-            round.pods_mb
+            round.caches.pods_mb
         }),
         ("peak memory until then, MB".to_owned(), &|round| {
-            round.pods_peak_mb
+            round.caches.pods_peak_mb
         }),
         ("bytes for a node".to_owned(), &per_node),
         ("bytes for a pod".to_owned(), &per_pod),
         ("reading all nodes and pods from JSON, s".to_owned(), &|round| {
-            round.reading
+            round.caches.reading
         }),
-        ("caching them, s".to_owned(), &|round| round.caching),
+        ("caching them, s".to_owned(), &|round| round.caches.caching),
         ("a plan, all inline: kB sent".to_owned(), &|round| {
-            round.inline.sent_kb
+            round.caches.inline.sent_kb
         }),
         ("a plan, all inline: p50, ms".to_owned(), &|round| {
-            round.inline.p50
+            round.caches.inline.p50
         }),
         ("a plan, one pod changed: kB sent".to_owned(), &|round| {
-            round.changed.sent_kb
+            round.caches.changed.sent_kb
         }),
         ("a plan, one pod changed: p50, ms".to_owned(), &|round| {
-            round.changed.p50
+            round.caches.changed.p50
         }),
         (
             "peak memory with the requests for plans, MB".to_owned(),
-            &|round| round.requests_peak_mb,
+            &|round| round.caches.requests_peak_mb,
         ),
         ("peak memory of a server, MB".to_owned(), &server_peak),
     ];
@@ -63,7 +65,7 @@ pub(super) fn of(size: Size, rounds: &[Round]) -> Result<Finding> {
     let rows = values
         .into_iter()
         .map(|(name, value)| Ok(vec![name, over(value)?.to_string()]));
-    let peak = over(&|round| round.pods_peak_mb)?;
+    let peak = over(&|round| round.caches.pods_peak_mb)?;
     Ok(Finding {
         title: format!("{nodes} nodes and {pods} pods"),
         about: about(size),
@@ -79,14 +81,20 @@ pub(super) fn of(size: Size, rounds: &[Round]) -> Result<Finding> {
             &nodes,
             &pods,
             [
-                ("caches: no nodes and pods", over(&|round| round.empty_mb)?),
-                ("caches: all nodes", over(&|round| round.nodes_peak_mb)?),
+                ("caches: no nodes and pods", over(&|round| round.caches.empty_mb)?),
+                ("caches: all nodes", over(&|round| round.caches.nodes_peak_mb)?),
                 ("caches: all pods", peak),
-                ("caches and requests", over(&|round| round.requests_peak_mb)?),
-                ("server, all inline", over(&|round| round.inline.server_peak_mb)?),
+                (
+                    "caches and requests",
+                    over(&|round| round.caches.requests_peak_mb)?,
+                ),
+                (
+                    "server, all inline",
+                    over(&|round| round.caches.inline.server_peak_mb)?,
+                ),
                 (
                     "server, one pod changed",
-                    over(&|round| round.changed.server_peak_mb)?,
+                    over(&|round| round.caches.changed.server_peak_mb)?,
                 ),
             ],
         )],
@@ -94,7 +102,11 @@ pub(super) fn of(size: Size, rounds: &[Round]) -> Result<Finding> {
 }
 
 fn server_peak(round: &Round) -> f64 {
-    round.inline.server_peak_mb.max(round.changed.server_peak_mb)
+    round
+        .caches
+        .inline
+        .server_peak_mb
+        .max(round.caches.changed.server_peak_mb)
 }
 
 fn chart(nodes: &str, pods: &str, groups: [(&str, Spread); 6]) -> Chart {
@@ -120,8 +132,9 @@ fn about(size: Size) -> String {
          belong to ReplicaSets of 50 pods, as an executor with all controllers caches them. A process has these caches, the executor's \
          allocator, and nothing else of the executor: no connections, no pages of the apiserver's lists, no queues and no metrics. It fills the \
          caches as the watches do: all nodes of a list at once, and pods a few at a time. Each object is made, read and cached before the next \
-         one, so the process never has the JSON of more than one. Memory is resident memory according to the kernel. Bytes for a node \
-         and for a pod are what the memory grew by, divided by their number. The time to make the JSON is not counted; the executor reads \
+         one, so the process never has the JSON of more than one. Memory is resident memory according to the kernel. After a \
+         list the allocator keeps some of the memory that is free again. So bytes for a pod are what another process takes for \
+         the same pods without any node, and bytes for a node what the first process has more than that one. The time to make the JSON is not counted; the executor reads \
          Protobuf, which [takes a third](#reading-pods-and-nodes-from-the-apiserver) of the time.\n\n\
          Then the process asks a real server, over gRPC on the loopback interface, for plans for one DaemonSet: {inline} with all inline, \
          from a server that keeps no cache, and {changed} after one pod changed, as in [the section about calls](#a-plan-over-grpc). A bucket has {} pods.",
@@ -138,7 +151,7 @@ fn count(of: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scale::process::Plans;
+    use crate::scale::process::{Caches, Plans};
 
     fn round(peak: f64) -> Round {
         let plans = |p50| Plans {
@@ -146,7 +159,7 @@ mod tests {
             sent_kb: 30.0,
             server_peak_mb: 10.0 * p50,
         };
-        Round {
+        let caches = Caches {
             empty_mb: 10.0,
             nodes_mb: 23.0,
             nodes_peak_mb: 60.0,
@@ -157,6 +170,10 @@ mod tests {
             caching: 2.0,
             inline: plans(50.0),
             changed: plans(2.0),
+        };
+        Round {
+            caches,
+            pods_alone_mb: 210.0,
         }
     }
 

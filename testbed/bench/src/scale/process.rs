@@ -13,10 +13,10 @@ use crate::measure::{memory_mb, peak_memory_mb};
 use crate::objects::{Filling, LargeSize};
 use crate::questions::{Kind, Questions};
 
-/// The measurements of a round. Memory is resident, in MB.
+/// The measurements of the process. Memory is resident, in MB.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Round {
+pub struct Caches {
     /// Of this process before the first node and pod.
     pub empty_mb: f64,
     /// Of this process with all nodes.
@@ -51,7 +51,7 @@ pub struct Plans {
     pub server_peak_mb: f64,
 }
 
-impl fmt::Display for Round {
+impl fmt::Display for Caches {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [nodes, pods, requests] =
             [self.nodes_peak_mb, self.pods_peak_mb, self.requests_peak_mb].map(figure);
@@ -67,7 +67,7 @@ impl fmt::Display for Round {
 ///
 /// # Errors
 /// The server does not start or answers incorrectly.
-pub async fn run(size: LargeSize, server: &Path, calls: [usize; 2]) -> Result<Round> {
+pub async fn run(size: LargeSize, server: &Path, calls: [usize; 2]) -> Result<Caches> {
     ensure!(
         calls.iter().all(|&count| count > 0),
         "nothing is measured by no call"
@@ -84,7 +84,7 @@ pub async fn run(size: LargeSize, server: &Path, calls: [usize; 2]) -> Result<Ro
     let questions = Questions::of(Kind::Inline, filling.caches());
     let (inline, questions) = plans(server, questions, inline_calls).await?;
     let (changed, _) = plans(server, questions.into_kind(Kind::Changed), changed_calls).await?;
-    Ok(Round {
+    Ok(Caches {
         empty_mb,
         nodes_mb,
         nodes_peak_mb,
@@ -96,6 +96,19 @@ pub async fn run(size: LargeSize, server: &Path, calls: [usize; 2]) -> Result<Ro
         inline,
         changed,
     })
+}
+
+/// Fills caches with the pods and without a node. Returns the memory of the process with them, in MB.
+///
+/// # Errors
+/// An object is not one that an apiserver would serve.
+pub fn pods_alone(size: LargeSize) -> Result<f64> {
+    let mut filling = Filling::new(size)?;
+    filling.add_pods()?;
+    let memory = memory_mb(std::process::id())?;
+    // They stay in memory until it is measured.
+    drop(filling);
+    Ok(memory)
 }
 
 async fn plans(server: &Path, questions: Questions, calls: usize) -> Result<(Plans, Questions)> {
