@@ -175,7 +175,7 @@ audit: supply
 	testbed/audit.sh
 
 bench:
-	$(SECTION) 'both sides measured, docs/benchmarks.md written (an hour; nothing else should run meanwhile)'
+	$(SECTION) 'both sides measured, docs/benchmarks.md written (more than an hour; nothing else should run meanwhile)'
 	$(CARGO) build --release --locked -p nodewise-server -p nodewise-executor -p nodewise-bench --bins
 	$(CARGO) run --release --locked -p nodewise-bench
 

@@ -13,7 +13,7 @@ pub const FOLDER: &str = "benchmarks";
 
 const INTRODUCTION: &str = "# Benchmarks
 
-`make bench` measures Nodewise and upstream in one run, and writes this document; it takes about an hour on two cores.
+`make bench` measures Nodewise and upstream in one run, and writes this document; it takes more than an hour on two cores.
 `cargo run --release -p nodewise-bench -- SECTION` measures one section again; the last line of each section has its name. Figures are
 medians, with the minimum and the maximum of all rounds in brackets. The machine should have nothing else to do.
 For missed goals, [profiles](profiles.md) say where the time goes.
@@ -42,6 +42,11 @@ pub fn render(record: &Record, sections: &[&str]) -> Result<String> {
             let verdict = if *reached { "reached" } else { "**missed**" };
             writeln!(text, "| {what} | {goal} | {measured} | {verdict} |")?;
         }
+    }
+    let missing = sections.iter().filter(|name| !record.0.contains_key(**name));
+    let missing: Vec<_> = missing.map(|name| format!("`{name}`")).collect();
+    if !missing.is_empty() {
+        writeln!(text, "\nNot measured yet: {}.", missing.join(", "))?;
     }
     for (name, measured) in found() {
         section(&mut text, name, measured)?;
@@ -111,6 +116,7 @@ mod tests {
         for line in [
             "| plans | at least 300 times | 940 times | reached |",
             "| calls | at most 1 ms | 2 ms | **missed** |",
+            "Not measured yet: `calls`.",
             "## Plans",
             "| nodes | µs |",
             "|---|--:|",
@@ -119,6 +125,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|other| other == line), "{line}: {text}");
         }
+        assert!(!render(&record, &["plan"])?.contains("Not measured yet"));
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("results.json");
         assert_eq!(Record::read(&path)?, Record::default());

@@ -7,8 +7,8 @@ mod observe;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
-use nodewise_testbed::{ControlPlane, User};
+use anyhow::{Result, ensure};
+use nodewise_testbed::{ControlPlane, User, eventually};
 use serde_json::json;
 
 use self::flaps::Storm;
@@ -40,7 +40,7 @@ pub struct Size {
 /// The measurements of one storm.
 #[derive(Clone, Debug)]
 struct Run {
-    /// From the change of the image until all pods are updated and available, in seconds.
+    /// From the change of the image until every node has a new pod that is ready, in seconds.
     rollout: f64,
     /// From that change until the storm and the rollout have ended.
     part: Part,
@@ -122,6 +122,7 @@ async fn run(
     home.wait_for_pods(&owner, nodes.len()).await?;
     let pods = kube::api::Api::namespaced(home.client.clone(), namespace);
     let mut kubelets = Kubelets::start(&home.client, pods);
+    until_made_ready(&owner, &kubelets, nodes.len()).await?;
     let is_available = |counts: &Counts| counts.available == counts.desired;
     home.observed(&owner, "agent", is_available).await?;
 
@@ -135,10 +136,8 @@ async fn run(
         let begun = Instant::now();
         let roll_out = async {
             home.change_image().await?;
-            // A node without a pod that is not ready does not count as desired.
-            let count = i32::try_from(nodes.len())?;
-            let is_done = |counts: &Counts| [counts.desired, counts.updated, counts.available] == [count; 3];
-            home.observed(&owner, "agent", is_done).await?;
+            // The status does not count nodes that are not ready: their pods are not desired.
+            until_made_ready(&owner, &kubelets, 2 * nodes.len()).await?;
             Ok(begun.elapsed())
         };
         let both = async { tokio::try_join!(roll_out, storm.run(&home.client)) };
@@ -163,4 +162,17 @@ async fn run(
         observed: observed.unwrap_or_default(),
         peak_memory_mb,
     })
+}
+
+/// Waits until so many pods were made ready since the kubelets started.
+async fn until_made_ready(owner: &Owner, kubelets: &Kubelets, count: usize) -> Result<()> {
+    let ended = eventually(DEADLINE, "ready pods", async || {
+        if let Err(ended) = owner.check_running() {
+            return Ok(Some(ended));
+        }
+        let ready = kubelets.made_ready();
+        ensure!(ready >= count, "{ready} of {count} were made ready");
+        Ok(None)
+    });
+    ended.await?.map_or(Ok(()), Err)
 }

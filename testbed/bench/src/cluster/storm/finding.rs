@@ -98,7 +98,7 @@ fn about(size: Size) -> String {
          has followed. Each change is a patch of the condition `Ready` and one of the taints `node.kubernetes.io/not-ready` with `NoSchedule` and \
          `NoExecute`. If the apiserver is too slow for all of them, the storm still ends in time: *changes of nodes* says how many there were. The \
          script is the same for both owners, one after the other; which one is first alternates.\n\n\
-         *Rolling update* lasts from the change of the image until the status says that all pods, on all nodes, are updated and available. Every \
+         *Rolling update* lasts from the change of the image until every node has a new pod that is ready. Every \
          {every} ms the owner's metrics are read. *Longest time without a plan or sync* is the longest time in which its \
          `workqueue_work_duration_seconds_count` of DaemonSets did not rise, from the beginning until both the storm and the rollout have \
          ended. In all this time there was something to do. Each work of the executor makes a plan and carries it out. *Longest wait in a queue* is \
