@@ -131,7 +131,7 @@ async fn run(
         lasts: size.lasts,
         flaps: size.flaps,
     };
-    let (mut rollout, mut changes, mut observed) = (Duration::ZERO, 0, None);
+    let (mut took, mut changes, mut observed) = (Duration::ZERO, 0, None);
     let all = async || {
         let begun = Instant::now();
         let roll_out = async {
@@ -142,7 +142,7 @@ async fn run(
         };
         let both = async { tokio::try_join!(roll_out, storm.run(&home.client)) };
         let (result, samples) = observe::during(&owner, size.lasts, both).await?;
-        (rollout, changes) = result;
+        (took, changes) = result;
         observed = Some(samples);
         Ok(())
     };
@@ -156,7 +156,7 @@ async fn run(
     #[expect(clippy::cast_precision_loss, reason = "some ten thousand")]
     let changes = changes as f64;
     Ok(Run {
-        rollout: rollout.as_secs_f64(),
+        rollout: took.as_secs_f64(),
         part,
         changes,
         observed: observed.unwrap_or_default(),

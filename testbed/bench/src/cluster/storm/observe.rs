@@ -85,7 +85,9 @@ fn observed(samples: &[Sample], storm: Duration) -> Observed {
     let mut last_end = Duration::ZERO;
     for pair in samples.windows(2) {
         let [before, now] = [pair[0], pair[1]];
-        observed.longest_gap = observed.longest_gap.max((now.at - last_end).as_secs_f64());
+        observed.longest_gap = observed
+            .longest_gap
+            .max(now.at.saturating_sub(last_end).as_secs_f64());
         if now.done > before.done {
             last_end = now.at;
         }
