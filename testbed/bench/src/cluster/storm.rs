@@ -141,7 +141,7 @@ async fn run(
             Ok(begun.elapsed())
         };
         let both = async { tokio::try_join!(roll_out, storm.run(&home.client)) };
-        let (result, samples) = observe::during(&owner, size.lasts, both).await?;
+        let (result, samples) = observe::during(&owner, who, size.lasts, both).await?;
         (took, changes) = result;
         observed = Some(samples);
         Ok(())

@@ -99,9 +99,9 @@ fn about(size: Size) -> String {
          `NoExecute`. If the apiserver is too slow for all of them, the storm still ends in time: *changes of nodes* says how many there were. The \
          script is the same for both owners, one after the other; which one is first alternates.\n\n\
          *Rolling update* lasts from the change of the image until every node has a new pod that is ready. Every \
-         {every} ms the owner's metrics are read. *Longest time without a plan or sync* is the longest time in which its \
-         `workqueue_work_duration_seconds_count` of DaemonSets did not rise, from the beginning until both the storm and the rollout have \
-         ended. In all this time there was something to do. Each work of the executor makes a plan and carries it out. *Longest wait in a queue* is \
+         {every} ms the owner's metrics are read. *Longest time without a plan or sync* is the longest time in which `nodewise_plans_total` of the executor, or the \
+         `workqueue_work_duration_seconds_count` of DaemonSets of kube-controller-manager, did not rise, from the beginning until both the storm \
+         and the rollout have ended. In all this time there was something to do. *Longest wait in a queue* is \
          the largest mean of `workqueue_queue_duration_seconds` within {every} ms; kube-controller-manager has two queues, one of them of \
          changed nodes. API calls, CPU seconds and memory are those of \
          kube-controller-manager with only its DaemonSet controller, and of server and executor together, over the same time. Memory of each \

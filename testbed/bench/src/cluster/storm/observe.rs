@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::super::owner::Owner;
+use super::super::owner::{Owner, OwnerKind};
 use crate::samples;
 
 /// How often the owner is observed. More often, its metrics would be a part of its CPU time.
 pub(super) const EVERY: Duration = Duration::from_millis(250);
-/// The queue of DaemonSets, in kube-controller-manager and in the executor.
+/// The queue of DaemonSets in kube-controller-manager.
 const QUEUE: [(&str, &str); 1] = [("name", "daemonset")];
 
 /// What was observed.
@@ -31,7 +31,7 @@ pub(super) struct Observed {
 struct Sample {
     /// The time since the first one.
     at: Duration,
-    /// How many DaemonSets a worker has processed.
+    /// How many plans the executor has received, or syncs kube-controller-manager has ended.
     done: f64,
     /// How many keys workers have taken from all queues, and how long they waited together, in seconds. kube-controller-manager
     /// has a second queue, of changed nodes.
@@ -41,11 +41,15 @@ struct Sample {
 }
 
 impl Sample {
-    async fn take(owner: &Owner, begun: Instant) -> Result<Self> {
+    async fn take(owner: &Owner, who: OwnerKind, begun: Instant) -> Result<Self> {
         let text = owner.metrics().await?;
         let of_all = |name| samples::sum(&text, name, &[]);
         Ok(Self {
-            done: samples::sum(&text, "workqueue_work_duration_seconds_count", &QUEUE)?,
+            done: match who {
+                OwnerKind::Upstream => samples::sum(&text, "workqueue_work_duration_seconds_count", &QUEUE)?,
+                // An executor also takes a key from its queue to find that its caches are behind its writes.
+                OwnerKind::Nodewise => of_all("nodewise_plans_total")?,
+            },
             taken: of_all("workqueue_queue_duration_seconds_count")?,
             waited: of_all("workqueue_queue_duration_seconds_sum")?,
             memory_mb: owner.memory_mb()?,
@@ -57,18 +61,19 @@ impl Sample {
 /// Observes the owner while something happens, of which the storm takes this time from the beginning.
 pub(super) async fn during<T>(
     owner: &Owner,
+    who: OwnerKind,
     storm: Duration,
     happens: impl Future<Output = Result<T>>,
 ) -> Result<(T, Observed)> {
     let begun = Instant::now();
-    let mut all = vec![Sample::take(owner, begun).await?];
+    let mut all = vec![Sample::take(owner, who, begun).await?];
     let mut ticks = interval(EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let result = {
         let observe = async {
             loop {
                 ticks.tick().await;
-                all.push(Sample::take(owner, begun).await?);
+                all.push(Sample::take(owner, who, begun).await?);
             }
         };
         tokio::select! {
@@ -76,7 +81,7 @@ pub(super) async fn during<T>(
             failed = observe => return failed,
         }
     };
-    all.push(Sample::take(owner, begun).await?);
+    all.push(Sample::take(owner, who, begun).await?);
     Ok((result, observed(&all, storm)))
 }
 
