@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -52,13 +55,21 @@ func (r *replica) sharedLabels() *sharedLabels {
 
 func (s *sharedLabels) mustBeAsked() bool { return s.isWanted && !s.isKnown }
 
-// askSharedLabels asks a replica whether it reads shared labels.
+// askSharedLabels asks a replica whether it reads shared labels. It does not if something before it refuses the question, as a gateway that
+// lets only some methods pass.
 func (c *call[Q, A]) askSharedLabels(ctx context.Context, replica *replica, shared *sharedLabels) *failure {
 	known, failed := c.askCapabilities(ctx, replica)
 	if failed == nil {
 		shared.isKnown, shared.areRead = true, slices.Contains(known.features, sharedLabelsFeature)
+		return nil
 	}
-	return failed
+	switch status.Code(failed.err) {
+	case codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated:
+		shared.isKnown = true
+		return nil
+	default:
+		return failed
+	}
 }
 
 // lacksSharedLabels reports whether a replica lacks a bucket whose bytes were in the request, with shared labels. A replica that reads them never
