@@ -48,7 +48,9 @@ type sharedLabels struct {
 func (r *replica) sharedLabels() *sharedLabels {
 	known, _ := r.capable()
 	if known == nil {
-		return &sharedLabels{}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return &sharedLabels{isKnown: r.readsSharedLabels, areRead: r.readsSharedLabels}
 	}
 	return &sharedLabels{isKnown: true, areRead: slices.Contains(known.features, sharedLabelsFeature)}
 }
@@ -83,10 +85,10 @@ func lacksSharedLabels(missing *nodewisev1.MissingBuckets, snapshot *nodewisev1.
 	return false
 }
 
-// forgetCapabilities forgets what the replica knows: another version answers, too.
+// forgetCapabilities forgets what the replica knows: an earlier version answers, too.
 func (r *replica) forgetCapabilities() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.capabilities = nil
+	r.capabilities, r.readsSharedLabels = nil, false
 	r.incarnation++
 }

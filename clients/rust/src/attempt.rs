@@ -247,8 +247,7 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         let mut lock = None;
         // Not known as long as the replica was not asked.
         let mut shared_labels = if self.shared_labels {
-            let known = replica.capabilities();
-            known.map(|known| known.has(SHARED_LABELS_FEATURE))
+            replica.reads_shared_labels()
         } else {
             Some(false)
         };

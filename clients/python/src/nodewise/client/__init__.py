@@ -264,6 +264,8 @@ class PlanClient:
     ) -> _Answer | Failed:
         corrections = 0
         reads = reads_shared_labels(replica.capabilities)
+        if reads is None and replica.has_read_shared_labels:
+            reads = True
         while True:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
@@ -308,6 +310,7 @@ class PlanClient:
             if reads and lacks_buckets and lacks_shared_labels(answer.missing, request.snapshot):
                 # An earlier version answers behind the same address.
                 replica.may_be_another()
+                replica.has_read_shared_labels = False
                 reads = False
                 continue
             # The replica may lose more buckets while the client sends some, and the response to another workload may
@@ -354,6 +357,7 @@ class PlanClient:
         known = Capabilities.of(answer)
         if incarnation == replica.incarnation:
             replica.capabilities = known
+            replica.has_read_shared_labels = bool(reads_shared_labels(known))
         return known
 
     def _connect(self, address: str) -> Replica:
