@@ -13,7 +13,7 @@ use crate::analysis::{self, hosts::AllowedHost};
 use crate::config::{Config, ConfigError, ControllerConfig};
 use crate::controllers::{Controller, Entry, ModeEntry, is_enabled, mode_of};
 
-/// The burst if writes are a window: four times as many as are under way at a time. A longer plan waits less often for its last answers,
+/// The burst if writes are a window: four times as many as are under way at a time by default. A longer plan waits less often for its last answers,
 /// but the executor looks at a workload between plans only.
 const WINDOW_BURST: u32 = 1_000;
 

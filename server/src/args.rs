@@ -60,7 +60,7 @@ pub struct Args {
     )]
     pub max_request_memory: ByteSize,
 
-    /// Memory for the cache of decoded buckets, about 0.2 kB for each pod and each node (100 DaemonSets on 5,000 nodes: 92 MB);
+    /// Memory for the cache of decoded buckets, about 0.2 kB for each pod and each node (100 DaemonSets on 5,000 nodes: 100 MB);
     /// 0 disables the cache
     #[arg(
         long,

@@ -36,6 +36,8 @@ pub(crate) enum BucketBy {
 pub(crate) struct Decoded<T> {
     /// The nodes or pods, each valid in itself.
     pub(crate) items: List<T>,
+    /// Whether the bytes have `shared_labels`, which are allowed in one field only.
+    pub(crate) shares_labels: bool,
     /// The warnings about these items. Each plan has them, also if the bucket was cached.
     pub(crate) warnings: Warnings,
     /// The position for which the items were checked. The same bytes may come again at another position, such as an empty bucket.
@@ -46,6 +48,7 @@ impl<T> Clone for Decoded<T> {
     fn clone(&self) -> Self {
         Self {
             items: self.items.clone(),
+            shares_labels: self.shares_labels,
             warnings: self.warnings.clone(),
             id: self.id,
         }
@@ -325,6 +328,7 @@ mod tests {
         };
         Decoded {
             items: List::new((0..nodes).map(node).collect()),
+            shares_labels: false,
             warnings: Warnings::default(),
             id: BucketId {
                 count: 1,

@@ -219,7 +219,7 @@ async fn pieces_hold_100_000_nodes_if_all_labels_are_named() {
     assert_eq!(creates(&plan.expect("a plan")), 250);
 
     // If the cache is too small for all buckets, the client gives up soon, and the error says which flags to change.
-    let (_, calls, plan) = ask(&named, &["--bucket-cache-size", "64MiB"]).await;
+    let (_, calls, plan) = ask(&named, &["--bucket-cache-size", "2MiB"]).await;
     let reason = plan
         .expect_err("neither the cache nor a message is large enough")
         .to_string();

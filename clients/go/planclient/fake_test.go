@@ -31,8 +31,9 @@ type fakeReplica struct {
 	explained []*nodewisev1.ExplainRequest
 	reports   int
 	// kinds are the kinds that it plans for, features are what it knows besides, and kindsAsked is how often it was asked for them.
-	kinds, features []string
-	kindsAsked      int
+	kinds, features   []string
+	kindsAsked        int
+	hidesCapabilities bool
 	// evaluate answers EvaluateNodes; nil for an older version.
 	evaluate func(ctx context.Context, request *nodewisev1.EvaluateNodesRequest) (*nodewisev1.EvaluateNodesResponse, error)
 }
@@ -67,6 +68,13 @@ func (f *fakeReplica) setFeatures(features ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.kinds, f.features = []string{"DaemonSet"}, features
+}
+
+// hideCapabilities makes the replica refuse the question what it knows.
+func (f *fakeReplica) hideCapabilities() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hidesCapabilities = true
 }
 
 func (f *fakeReplica) askedForKinds() int {
@@ -129,9 +137,12 @@ func (f *fakeReplica) GetCapabilities(
 	ctx context.Context, _ *nodewisev1.GetCapabilitiesRequest,
 ) (*nodewisev1.GetCapabilitiesResponse, error) {
 	f.mu.Lock()
-	kinds, features := f.kinds, f.features
+	kinds, features, isHidden := f.kinds, f.features, f.hidesCapabilities
 	f.kindsAsked++
 	f.mu.Unlock()
+	if isHidden {
+		return nil, status.Error(codes.PermissionDenied, "as a gateway that lets only some methods pass")
+	}
 	if kinds != nil {
 		return &nodewisev1.GetCapabilitiesResponse{EngineVersion: "0.9.0", WorkloadKinds: kinds, Features: features}, nil
 	}

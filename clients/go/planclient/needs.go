@@ -141,6 +141,7 @@ func (r *replica) capable() (known *capabilities, learn func(*capabilities)) {
 		defer r.mu.Unlock()
 		if r.incarnation == asked {
 			r.capabilities = known
+			r.readsSharedLabels = slices.Contains(known.features, sharedLabelsFeature)
 		}
 	}
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"nodewise.dev/clients/go/nodewisev1"
 )
 
@@ -45,20 +48,30 @@ type sharedLabels struct {
 func (r *replica) sharedLabels() *sharedLabels {
 	known, _ := r.capable()
 	if known == nil {
-		return &sharedLabels{}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return &sharedLabels{isKnown: r.readsSharedLabels, areRead: r.readsSharedLabels}
 	}
 	return &sharedLabels{isKnown: true, areRead: slices.Contains(known.features, sharedLabelsFeature)}
 }
 
 func (s *sharedLabels) mustBeAsked() bool { return s.isWanted && !s.isKnown }
 
-// askSharedLabels asks a replica whether it reads shared labels.
+// askSharedLabels asks a replica whether it reads shared labels. It does not if something before it refuses the question, as a gateway that
+// lets only some methods pass.
 func (c *call[Q, A]) askSharedLabels(ctx context.Context, replica *replica, shared *sharedLabels) *failure {
 	known, failed := c.askCapabilities(ctx, replica)
 	if failed == nil {
 		shared.isKnown, shared.areRead = true, slices.Contains(known.features, sharedLabelsFeature)
+		return nil
 	}
-	return failed
+	switch status.Code(failed.err) {
+	case codes.Unimplemented, codes.PermissionDenied, codes.Unauthenticated:
+		shared.isKnown = true
+		return nil
+	default:
+		return failed
+	}
 }
 
 // lacksSharedLabels reports whether a replica lacks a bucket whose bytes were in the request, with shared labels. A replica that reads them never
@@ -72,10 +85,10 @@ func lacksSharedLabels(missing *nodewisev1.MissingBuckets, snapshot *nodewisev1.
 	return false
 }
 
-// forgetCapabilities forgets what the replica knows: another version answers, too.
+// forgetCapabilities forgets what the replica knows: an earlier version answers, too.
 func (r *replica) forgetCapabilities() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.capabilities = nil
+	r.capabilities, r.readsSharedLabels = nil, false
 	r.incarnation++
 }

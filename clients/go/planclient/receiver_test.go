@@ -94,6 +94,16 @@ func TestOnlyAReplicaThatAnnouncesItGetsSharedLabels(t *testing.T) {
 	}
 }
 
+// Every version reads the plain form, so a gateway that refuses the question stops nothing.
+func TestAReplicaThatMayNotBeAskedGetsThePlainForm(t *testing.T) {
+	replica := startReplica(t, "127.0.0.1:0")
+	replica.hideCapabilities()
+	requirePlans(t, newClient(t, []*fakeReplica{replica}, WithTimeout(10*time.Second)), sharing, 2)
+	if got, want := forms(replica), []string{"plain", "digest"}; !slices.Equal(got, want) {
+		t.Errorf("it got %v, want %v", got, want)
+	}
+}
+
 // During an upgrade an earlier version may answer behind the address of a newer one.
 func TestAReplicaThatDoesNotReadSharedLabelsGetsThePlainForm(t *testing.T) {
 	replica := startReplica(t, "127.0.0.1:0")

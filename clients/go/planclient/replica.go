@@ -55,6 +55,9 @@ type replica struct {
 	known digests
 	// capabilities are what the replica knows; nil if it has not been asked since its last failure.
 	capabilities *capabilities
+	// readsSharedLabels is whether it said last that it reads shared labels. A failure does not change that: a version that does not read them
+	// says so when it gets them.
+	readsSharedLabels bool
 	// incarnation counts how often another version may have begun to run at the address.
 	incarnation int
 	state       state

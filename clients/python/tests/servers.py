@@ -94,6 +94,7 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
         self.version: str | None = None
         """Its version; by default its address."""
         self.asked_for_kinds = 0
+        self.hides_capabilities = False
         self.address = "127.0.0.1:0"
         self._server: grpc.aio.Server | None = None
         self.health = health.aio.HealthServicer()
@@ -152,5 +153,7 @@ class Server(reconcile_service_pb2_grpc.ReconcileServiceServicer):
 
     async def GetCapabilities(self, request: Any, context: Any) -> Any:
         self.asked_for_kinds += 1
+        if self.hides_capabilities:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, "as a gateway that lets only some methods pass")
         version = self.address if self.version is None else self.version
         return v1.GetCapabilitiesResponse(engine_version=version, workload_kinds=self.kinds, features=self.features)

@@ -60,6 +60,16 @@ async def test_only_a_replica_that_announces_it_gets_shared_labels(server: Serve
     assert server.asked_for_kinds == 1
 
 
+# Every version reads the plain form, so a gateway that refuses the question stops nothing.
+async def test_a_replica_that_may_not_be_asked_gets_the_plain_form(server: Server) -> None:
+    server.hides_capabilities = True
+    async with PlanClient(server.url) as client:
+        await probed(client)
+        for _ in range(2):
+            await client.plan("d1", sharing)
+    assert forms(server) == ["data", "digest"]
+
+
 # During an upgrade an earlier version may answer behind the address of a newer one.
 async def test_a_replica_that_does_not_read_shared_labels_gets_the_plain_form(server: Server) -> None:
     server.features = ["SharedLabels"]

@@ -193,8 +193,8 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         needs.check(&known, replica.url())
     }
 
-    /// Whether nodes of this snapshot may share labels. The replica is asked if that is not known. If it does not answer, the call has
-    /// failed.
+    /// Whether nodes of this snapshot may share labels. The replica is asked if that is not known. They may not if something before it
+    /// refuses the question, as a gateway that lets only some methods pass. If the replica does not answer, the call has failed.
     async fn may_share_labels(
         &self,
         replica: &Replica,
@@ -206,6 +206,15 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         };
         let started = Instant::now();
         let known = self.ask_capabilities(replica, until).await;
+        let is_refused = |status: &Status| {
+            matches!(
+                status.code(),
+                Code::Unimplemented | Code::PermissionDenied | Code::Unauthenticated
+            )
+        };
+        if known.as_ref().is_err_and(is_refused) {
+            return Ok(false);
+        }
         let known = known.map_err(|status| {
             let kind = kind_of(snapshot).unwrap_or_default();
             Q::failed(self.observer, kind, started.elapsed(), status.code());
@@ -238,8 +247,7 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         let mut lock = None;
         // Not known as long as the replica was not asked.
         let mut shared_labels = if self.shared_labels {
-            let known = replica.capabilities();
-            known.map(|known| known.has(SHARED_LABELS_FEATURE))
+            replica.reads_shared_labels()
         } else {
             Some(false)
         };

@@ -12,6 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tonic::transport::Channel;
 
 use super::ClientError;
+use nodewise_proto::workload::SHARED_LABELS_FEATURE;
+
 use super::capabilities::Capabilities;
 use super::dial::Dial;
 use super::target::Address;
@@ -53,6 +55,9 @@ struct Inner {
     overtaken: u32,
     /// What the replica knows; `None` if it was not asked since it was last probed.
     capabilities: Option<Arc<Capabilities>>,
+    /// Whether it said last that it reads shared labels. A probe does not change that: a version that does not read them says so when
+    /// it gets them.
+    reads_shared_labels: bool,
     /// The uid of the workload whose call failed last, if no call was answered since. The cause may be the workload.
     failing: Option<String>,
 }
@@ -264,12 +269,21 @@ impl Replica {
 
     /// Notes what the replica knows.
     pub(super) fn is_capable_of(&self, capabilities: Arc<Capabilities>) {
-        self.lock().capabilities = Some(capabilities);
+        let mut inner = self.lock();
+        inner.reads_shared_labels = capabilities.has(SHARED_LABELS_FEATURE);
+        inner.capabilities = Some(capabilities);
     }
 
-    /// Forgets what the replica knows: another version answers, too.
+    /// Whether the replica reads shared labels; `None` if it has to be asked.
+    pub(super) fn reads_shared_labels(&self) -> Option<bool> {
+        let inner = self.lock();
+        (inner.reads_shared_labels || inner.capabilities.is_some()).then_some(inner.reads_shared_labels)
+    }
+
+    /// Forgets what the replica knows: an earlier version answers, too.
     pub(super) fn forget_capabilities(&self) {
-        self.lock().capabilities = None;
+        let mut inner = self.lock();
+        (inner.capabilities, inner.reads_shared_labels) = (None, false);
     }
 
     pub(super) fn knows(&self, digest: &Digest) -> bool {

@@ -52,6 +52,8 @@ struct Script {
     kinds: Vec<String>,
     /// Features that it has.
     features: Vec<String>,
+    /// Refuse the question what it is capable of.
+    hides_capabilities: bool,
     /// Planning ends with an earlier version, which does not know shared labels, although the features have them.
     is_earlier: bool,
     requests: Vec<v1::PlanRequest>,
@@ -172,6 +174,11 @@ impl ReconcileService for Server {
     ) -> Result<Response<v1::GetCapabilitiesResponse>, Status> {
         self.take_time().await;
         let script = self.script();
+        if script.hides_capabilities {
+            return Err(Status::permission_denied(
+                "as a gateway that lets only some methods pass",
+            ));
+        }
         Ok(Response::new(v1::GetCapabilitiesResponse {
             workload_kinds: [vec!["DaemonSet".to_owned()], script.kinds.clone()].concat(),
             features: script.features.clone(),

@@ -1518,9 +1518,10 @@ pub struct ResourceQuantity {
 ///      `requires_success` and any earlier phase had a failure, or if the phase has `requires_failure` and no earlier phase had one.
 ///      Failures in a phase with `ignores_failure` do not count.
 ///   3. Within a phase it runs the batches one after the other, and the actions of a batch concurrently. After a batch with a
-///      failure it skips the remaining batches of that phase. Unless SLOW_START_ACROSS_PLANS is disabled, an executor may treat the creates and the deletes of pods as a
-///      window once a batch has as many actions as the executor has under way at a time: the next action begins as soon as one ends, also
-///      one of the next batch if that has no `confirm_workload`. After a failure no further one begins, and the rest is skipped.
+///      failure it skips the remaining batches of that phase. Unless SLOW_START_ACROSS_PLANS is disabled, an executor may treat
+///      the creates and the deletes of pods as a window once a batch has as many actions as the executor has under way at a time:
+///      the next action begins as soon as one ends, also one of the next batch if that has no `confirm_workload`. After a create
+///      failed no further create begins, and the rest is skipped.
 ///   4. It reports the outcome of every action, also of skipped actions.
 ///
 /// The executor must not write anything that the plan does not contain.

@@ -10,7 +10,7 @@ use nodewise_planner::{
     plan::{Action, ActionKind, Plan, Rollout, Status},
     report::OutcomeResult,
     rollout::status::State,
-    snapshot::{Bucket, List, Pod, Snapshot},
+    snapshot::{Bucket, Pod, Snapshot},
 };
 use nodewise_simulator::{Patch, Resource};
 use serde_json::Value;
@@ -122,7 +122,7 @@ impl Play {
             self.versions += 1;
             let mut digest = [1; 32];
             digest[..8].copy_from_slice(&self.versions.to_le_bytes());
-            bucket.nodes = List::with_digest(bucket.nodes.to_vec(), digest);
+            bucket.nodes = bucket.nodes.numbered(digest);
         }
         for index in 0..self.buckets.len() {
             self.show_bucket(index);

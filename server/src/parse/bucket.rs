@@ -145,7 +145,8 @@ fn one<T: Item>(
                 context.problems.add(&at.field("digest"), problem);
                 return Ok(Found::Wrong);
             }
-            if let Some(bucket) = T::get(context.cache, &digest) {
+            let is_allowed = |bucket: &Decoded<T>| form == Form::SharedLabels || !bucket.shares_labels;
+            if let Some(bucket) = T::get(context.cache, &digest).filter(is_allowed) {
                 return recheck(bucket, digest, id, &at_data, context);
             }
             (data, Some(digest))
@@ -235,6 +236,7 @@ fn decode<T: Item>(
     Ok(context.problems.is_empty().then(|| Decoded {
         warnings,
         items: List::of(table, digest),
+        shares_labels: T::MAY_SHARE_LABELS && Elements::shared(data).next().is_some(),
         id,
     }))
 }

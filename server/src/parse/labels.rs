@@ -9,11 +9,12 @@ const KEY_BYTES: usize = 317;
 /// The warnings about an object: reason, and a sentence that begins with the field.
 pub(super) type Odd = Vec<(OddReason, String)>;
 
-/// Sorts the entries by key, and makes the keys unique. All entries are read, however many, since a selector may name any of them.
+/// Sorts the entries by key, and makes the keys unique. The object has so many labels `besides`. All entries are read, however many, since a selector may name any of them.
 /// Entries without a key, which Kubernetes does not allow, are left out. Of several entries with the same key the last one counts.
-pub(super) fn tidy(entries: &mut Vec<(&str, &str)>) -> Odd {
+pub(super) fn tidy(entries: &mut Vec<(&str, &str)>, besides: usize) -> Odd {
     let mut odd = Odd::new();
-    let is_usual = entries.len() <= Limits::LIST_ENTRIES
+    let all = entries.len() + besides;
+    let is_usual = all <= Limits::LIST_ENTRIES
         && entries.first().is_none_or(|(key, _)| !key.is_empty())
         && entries.is_sorted_by(|a, b| a.0 < b.0);
     if is_usual {
@@ -21,10 +22,10 @@ pub(super) fn tidy(entries: &mut Vec<(&str, &str)>) -> Odd {
     }
     let mut note = |sentence| odd.push((OddReason::Labels, sentence));
     let there = entries.len();
-    if there > Limits::LIST_ENTRIES {
+    if all > Limits::LIST_ENTRIES {
         let usual = Limits::LIST_ENTRIES;
         note(format!(
-            "labels: there are {there}, more than {usual}; all of them are read"
+            "labels: there are {all}, more than {usual}; all of them are read"
         ));
     }
     entries.retain(|(key, _)| !key.is_empty());

@@ -117,7 +117,7 @@ impl<'a> Reader<'a> for NodeReader<'a> {
         let (message, [name, _]) =
             wire::decode::<v1::Node, 2>(element, [NAME_TAG, UID_TAG], &mut self.labels)?;
         notes.problems.require_name(&at.field("name"), name);
-        let mut odd = labels::tidy(&mut self.labels);
+        let mut odd = labels::tidy(&mut self.labels, message.shared_labels.len());
         let taints = taints(message.taints, &at.field("taints"), notes.problems, &mut odd);
         let ready_since = message.ready_transition_time;
         let ready_since = ready_since.and_then(|time| time::clamped(time, "ready_transition_time", &mut odd));
@@ -182,10 +182,17 @@ impl NodeReader<'_> {
             ..
         } = self;
         all.clear();
+        let there = shared.len();
+        // Their keys must be unique, so there cannot be more. Do not even collect them.
+        if numbers.len() > there {
+            let count = numbers.len();
+            return Err(format!(
+                "has {count} numbers; the bucket's shared_labels has {there} entries, and no two may have the same key"
+            ));
+        }
         for number in numbers {
             let index = usize::try_from(*number).ok();
             let label = index.and_then(|number| shared.get(number.checked_sub(1)?));
-            let there = shared.len();
             all.push(
                 *label
                     .ok_or_else(|| format!("has {number}; the bucket's shared_labels has {there} entries"))?,

@@ -71,7 +71,7 @@ impl<'a> Reader<'a> for PodReader<'a> {
                 .map(|(message, [])| message)
                 .unwrap_or_default()
                 .controller;
-            let odd = labels::tidy(&mut reader.labels);
+            let odd = labels::tidy(&mut reader.labels, 0);
             let controller = message.map(|message| controller(message, &at.field("controller"), problems));
             let labels = Labels::of(&mut reader.labels);
             let kind = reader.table.new_kind(labels, controller.map(Arc::new));
@@ -151,7 +151,7 @@ impl PodReader<'_> {
         problems: &mut Problems,
     ) -> (KindIndex, Odd) {
         if shared == 0 {
-            let odd = labels::tidy(&mut self.labels);
+            let odd = labels::tidy(&mut self.labels, 0);
             let own = own.map(|message| controller(message, &at.field("controller"), problems));
             return (self.table.kind(&self.labels, own.as_ref()), odd);
         }

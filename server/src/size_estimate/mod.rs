@@ -12,7 +12,6 @@ mod json;
 mod shapes;
 
 use bytes::{Buf as _, Bytes};
-use nodewise_planner::snapshot::Labels;
 use nodewise_proto::v1;
 use prost::{
     Message,
@@ -49,8 +48,8 @@ enum Part {
     Message { each: usize, inside: &'static Shape },
     /// An object of the cluster, or an entry of the state about one, which takes `each` besides its fields.
     Object { each: usize, inside: &'static Shape },
-    /// A label of an object.
-    Label,
+    /// A label of an object, which takes `each` and so many times its length.
+    Label { each: usize, times: usize },
     /// Packed numbers of labels of the bucket. The lists of labels of all nodes are stored as numbers, too.
     LabelNumbers,
     /// A string, which takes `each` besides its length.
@@ -129,6 +128,7 @@ pub fn estimate<M: Request>(bytes: &[u8]) -> Result<usize, Refusal> {
         lasting: 0,
         temporary: 0,
         labels: 0,
+        numbers: 0,
         objects: 0,
         most: most(bytes.len()),
     };
@@ -155,6 +155,8 @@ struct Estimator {
     temporary: usize,
     /// The number of labels so far of the current object.
     labels: usize,
+    /// The bytes so far of its numbers of shared labels.
+    numbers: usize,
     /// The part of the memory that objects of the cluster take.
     objects: usize,
     /// The most memory that everything else may take.
@@ -187,7 +189,7 @@ impl Estimator {
             // Only repeated fields have an index in the path.
             if matches!(
                 part,
-                Part::Message { each: 1.., .. } | Part::Object { .. } | Part::Label
+                Part::Message { each: 1.., .. } | Part::Object { .. } | Part::Label { .. }
             ) {
                 self.part(content, part, &at.index(*count))?;
             } else {
@@ -205,16 +207,17 @@ impl Estimator {
                 self.message(content, inside, Some(at))
             }
             Part::Object { each, inside } => {
-                self.labels = 0;
+                (self.labels, self.numbers) = (0, 0);
                 if content.len() >= NAMED {
                     self.objects = self.objects.saturating_add(*each);
                 }
                 self.add(*each, at)?;
                 self.message(content, inside, Some(at))
             }
-            Part::Label => self.label(content, at),
+            Part::Label { each, times } => self.label(content, (*each, *times), at),
             Part::LabelNumbers => {
-                let temporary = self.raise_temporary(content.len() * NUMBER_WHILE_READ);
+                self.numbers += content.len();
+                let temporary = self.raise_temporary(self.numbers.saturating_mul(NUMBER_WHILE_READ));
                 let lasting = content.len() * NUMBER;
                 self.objects = self.objects.saturating_add(lasting + temporary);
                 self.add(lasting, at)
@@ -253,11 +256,11 @@ impl Estimator {
         }
     }
 
-    /// Adds a label. The labels of an object are stored as one string with offsets.
-    fn label(&mut self, content: &[u8], at: &Path<'_>) -> Result<(), Refusal> {
+    /// Adds a label.
+    fn label(&mut self, content: &[u8], (each, times): (usize, usize), at: &Path<'_>) -> Result<(), Refusal> {
         self.labels += 1;
         let temporary = self.raise_temporary(self.labels.saturating_mul(LABEL_WHILE_READ));
-        let lasting = Labels::BYTES_PER_LABEL + content.len();
+        let lasting = each + times * content.len();
         if content.len() >= NAMED {
             self.objects = self.objects.saturating_add(lasting + temporary);
         }

@@ -1,6 +1,9 @@
 //! The fields of each request that can be long, and the memory that each entry takes.
 
-use nodewise_planner::rollout::{Policy, measurement::Measurement};
+use nodewise_planner::{
+    rollout::{Policy, measurement::Measurement},
+    snapshot::Labels,
+};
 use nodewise_proto::v1;
 
 use super::{Part, Shape};
@@ -172,7 +175,7 @@ const SHARED_LABEL: Shape = Shape(&[(1, "key", texts(0)), (2, "value", texts(0))
 
 const NODE: Shape = Shape(&[
     (1, "name", texts(0)),
-    (3, "labels", Part::Label),
+    (3, "labels", LABEL_OF_NODE),
     (4, "taints", objects::<v1::Taint>(50, &NOTHING)),
     (9, "shared_labels", Part::LabelNumbers),
 ]);
@@ -195,9 +198,24 @@ const PODS: Shape = Shape(&[
     ),
 ]);
 
-const POD: Shape = Shape(&[(1, "name", texts(0)), (3, "labels", Part::Label)]);
+const POD: Shape = Shape(&[
+    (1, "name", texts(0)),
+    (2, "uid", texts(0)),
+    (3, "labels", LABEL_OF_POD),
+    (5, "node_name", texts(0)),
+    (6, "target_node_name", texts(0)),
+]);
 
-const SHARED_METADATA: Shape = Shape(&[(3, "labels", Part::Label)]);
+const SHARED_METADATA: Shape = Shape(&[(3, "labels", LABEL_OF_POD)]);
+
+/// The labels of a pod are one text with offsets.
+const LABEL_OF_POD: Part = Part::Label {
+    each: Labels::BYTES_PER_LABEL,
+    times: 1,
+};
+
+/// Each distinct label of the nodes of a bucket is in a growing text, in growing lists of offsets and in a table.
+const LABEL_OF_NODE: Part = Part::Label { each: 20, times: 2 };
 
 const STATE: Shape = Shape(&[
     (1, "expectations", one(&EXPECTATIONS)),

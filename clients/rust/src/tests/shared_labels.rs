@@ -71,6 +71,32 @@ async fn without_the_setting_no_replica_is_asked_what_it_reads() {
     assert_eq!(count(&client, "get_capabilities answered"), 0);
 }
 
+// Every version reads the plain form, so a gateway that refuses the question stops nothing.
+#[tokio::test]
+async fn a_replica_that_may_not_be_asked_gets_the_plain_form() {
+    let server = serve().await;
+    server.script().hides_capabilities = true;
+    let client = client_of(&[&server], sharing());
+    for _ in 0..2 {
+        ask(&client).await.expect("a plan");
+    }
+    assert_eq!(forms(&server), [PLAIN, BY_DIGEST]);
+}
+
+// A probe forgets what the replica is capable of. It would be asked again after each failed call.
+#[tokio::test]
+async fn a_replica_that_was_away_is_not_asked_again() {
+    let server = serve().await;
+    reading_shared_labels(&server);
+    let client = client_of(&[&server], sharing());
+    ask(&client).await.expect("a plan");
+    server.then(|| Err(Status::unavailable("a fault")));
+    ask(&client).await.expect("a plan after the next probe");
+    ask(&client).await.expect("a plan");
+    assert_eq!(count(&client, "get_capabilities answered"), 1);
+    assert_eq!(forms(&server).last(), Some(&BY_DIGEST));
+}
+
 // During an upgrade an earlier version may answer behind the address of a newer one.
 #[tokio::test]
 async fn a_replica_that_does_not_read_shared_labels_gets_the_plain_form() {

@@ -48,7 +48,7 @@ pub struct Options {
     /// Whether creates and deletes begin as soon as others end, once a batch has so many of them. Otherwise each batch waits for the end
     /// of the one before, as in upstream.
     pub is_window: bool,
-    /// When this is cancelled, no further write of a window begins.
+    /// When this is cancelled, no further write of a window begins, and nothing that comes after it.
     pub stop: CancellationToken,
     /// Told when the last write of the plan begins. Not told if it does not begin.
     pub last_begins: Arc<Notify>,
@@ -229,6 +229,8 @@ pub async fn apply<A: Actuator>(
             let succeeded = dones.iter().flatten().count() - failed;
             trace::count(&span, "nodewise.batch.succeeded", succeeded);
             applied.batches += part.begun(&dones);
+            // After a stop the rest is not begun: what comes next assumes that it was.
+            is_ended |= options.stop.is_cancelled() && dones.iter().any(Option::is_none);
             for (action, done) in part.actions().zip(dones) {
                 let done = done.unwrap_or_else(|| Done::skipped(action));
                 is_ended |= done.ends_plan;

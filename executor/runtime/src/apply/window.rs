@@ -3,7 +3,7 @@
 //! Batches run one after the other: a batch begins when all of the one before was answered. So a slow start tries few creates first.
 //! Once a batch has as many writes as may be under way, the slow start has reached its ceiling, and to wait for the last answer of a
 //! batch only costs time. From then on the creates and deletes of a plan are a window: the next write begins as soon as one ends. After
-//! a failure no further one begins, as no further batch does.
+//! a create failed no further create begins, as no further batch does.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -60,11 +60,11 @@ impl<'p> Part<'p> {
         let (most, is_window) = (options.concurrency.max(1), is_window(self.phase, options));
         let count = self.actions().count();
         let has_failed = &AtomicBool::new(false);
-        // The first ones begin together, whatever becomes of them.
+        // Deletes do not depend on each other. Of the creates, the first ones begin together, whatever becomes of them.
+        let may_fail = self.phase.kind() == v1::PhaseKind::Deletes;
         let goes_on = move |position: usize| {
-            position < most
-                || !is_window
-                || (!has_failed.load(Ordering::Relaxed) && !options.stop.is_cancelled())
+            let is_failed = position >= most && !may_fail && has_failed.load(Ordering::Relaxed);
+            !is_window || !(is_failed || options.stop.is_cancelled())
         };
         let calls: Vec<_> = self
             .actions()

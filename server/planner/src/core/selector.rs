@@ -25,12 +25,12 @@ impl Selector {
             && expressions.all(|requirement| holds(requirement, labels.get(&requirement.key)))
     }
 
-    /// Whether a requirement is about the label of this key.
-    pub(crate) fn reads(&self, key: &str) -> bool {
+    /// The keys of the labels that the requirements are about.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &str> {
         let equalities = self.match_labels.iter().flatten().map(|(key, _)| key);
         let expressions = self.match_expressions.iter().flatten();
-        let mut keys = equalities.chain(expressions.map(|requirement| &requirement.key));
-        keys.any(|read| read == key)
+        let keys = equalities.chain(expressions.map(|requirement| &requirement.key));
+        keys.map(String::as_str)
     }
 }
 

@@ -4,7 +4,7 @@
 //! equals the plan without one; only the changed buckets are computed. Of the workload itself only digests are stored, since a
 //! template may have megabytes.
 
-use std::mem::size_of_val;
+use std::{collections::BTreeSet, mem::size_of_val};
 
 use crate::{
     core::{
@@ -149,6 +149,7 @@ impl PlanCache {
     ) -> Option<()> {
         self.drop_invalid(snapshot, (resolution, classifier), detail, policy);
         let mut evaluation = Fits::new(eligibility);
+        let keys = policy.keys();
         for (bucket, known) in snapshot.buckets.iter().zip(&mut self.buckets) {
             let CachedBucket {
                 fits,
@@ -174,7 +175,7 @@ impl PlanCache {
                 self.counts.summaries_cached += 1;
             }
             let selected = if policy.has_selectors() {
-                cached_stages(stages, bucket, policy)
+                cached_stages(stages, bucket, policy, &keys, cancellation)?
             } else {
                 &[]
             };
@@ -190,14 +191,19 @@ fn cached_stages<'k>(
     known: &'k mut Option<Cached<Digest, Box<[StageSet]>>>,
     bucket: &Bucket,
     policy: Stages<'_>,
-) -> &'k [StageSet] {
+    keys: &BTreeSet<&str>,
+    cancellation: Cancellation<'_>,
+) -> Option<&'k [StageSet]> {
     let of = bucket.nodes.digest().copied();
     if !has_key(known.as_ref(), of.as_ref()) {
-        let select = |node: NodeView<'_>| Some(policy.select(node.labels()));
-        let result = bucket.nodes.by_labels(|key| policy.reads(key), select);
-        *known = result.map(|result| Cached { of, result });
+        let select = |node: NodeView<'_>| {
+            cancellation.check()?;
+            Some(policy.select(node.labels()))
+        };
+        let result = bucket.nodes.by_labels(|key| keys.contains(key), select)?;
+        *known = Some(Cached { of, result });
     }
-    known.as_ref().map_or(&[], |known| &known.result)
+    known.as_ref().map(|known| &*known.result)
 }
 
 fn cached_fits<'k, 'n>(

@@ -1,5 +1,7 @@
 //! Which stages of a policy select a node by its labels. That depends on nothing else, so it is cached from plan to plan.
 
+use std::collections::BTreeSet;
+
 use crate::{
     core::{selector::Selector, snapshot::LabelView},
     rollout::policy::{MOST_STAGES, Spec, Stage},
@@ -29,10 +31,10 @@ impl<'a> Stages<'a> {
         self.0.iter().any(|stage| stage.selector.is_some())
     }
 
-    /// Whether a selector reads the label of this key.
-    pub(crate) fn reads(self, key: &str) -> bool {
-        let mut selectors = self.0.iter().filter_map(|stage| stage.selector.as_ref());
-        selectors.any(|selector| selector.reads(key))
+    /// The keys of the labels that the selectors read.
+    pub(crate) fn keys(self) -> BTreeSet<&'a str> {
+        let selectors = self.0.iter().filter_map(|stage| stage.selector.as_ref());
+        selectors.flat_map(Selector::keys).collect()
     }
 
     /// The stages whose selector selects a node with these labels.

@@ -43,6 +43,12 @@ __all__ = [
     "UnreachableError",
 ]
 
+_REFUSED = (
+    grpc.StatusCode.UNIMPLEMENTED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.UNAUTHENTICATED,
+)
+"""What a gateway answers that lets only some methods pass."""
 CORRECTIONS = 3
 """How often a replica may lack buckets of one request before the client sends it all buckets."""
 FIRST_ADDRESS = 3.0
@@ -258,16 +264,19 @@ class PlanClient:
     ) -> _Answer | Failed:
         corrections = 0
         reads = reads_shared_labels(replica.capabilities)
+        if reads is None and replica.has_read_shared_labels:
+            reads = True
         while True:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
             receiver = Receiver(known.__contains__, reads)
             request, piece = question.build(receiver), None
             if receiver.must_be_asked:
-                asked = await self._ask_capabilities(uid, replica, until)
-                if isinstance(asked, Failed):
+                asked = await self._ask_capabilities(uid, replica, until, may_be_refused=True)
+                if isinstance(asked, Failed) and asked.code not in _REFUSED:
                     return asked
-                reads = reads_shared_labels(asked)
+                # Every version reads the form without shared labels.
+                reads = not isinstance(asked, Failed) and reads_shared_labels(asked)
                 if reads:
                     # Build it again, with shared labels.
                     continue
@@ -301,6 +310,7 @@ class PlanClient:
             if reads and lacks_buckets and lacks_shared_labels(answer.missing, request.snapshot):
                 # An earlier version answers behind the same address.
                 replica.may_be_another()
+                replica.has_read_shared_labels = False
                 reads = False
                 continue
             # The replica may lose more buckets while the client sends some, and the response to another workload may
@@ -332,18 +342,22 @@ class PlanClient:
             known = answer
         return needs.lacking(known, replica, snapshot)
 
-    async def _ask_capabilities(self, uid: str, replica: Replica, until: float) -> Capabilities | Failed:
-        """Asks a replica what it knows."""
+    async def _ask_capabilities(
+        self, uid: str, replica: Replica, until: float, may_be_refused: bool = False
+    ) -> Capabilities | Failed:
+        """Asks a replica what it knows. If that may be refused, a refusal is no failure of the replica."""
         asked, incarnation = v1.GetCapabilitiesRequest(), replica.incarnation
         with tracing.rpc("GetCapabilities", replica.address) as rpc:
             answer = await _call(rpc, replica, replica.stub.GetCapabilities, asked, until - time.monotonic())
         if isinstance(answer, Failed):
-            note_failure(self._replicas, uid, replica, answer)
+            if not (may_be_refused and answer.code in _REFUSED):
+                note_failure(self._replicas, uid, replica, answer)
             return answer
         self._replicas.answered(replica)
         known = Capabilities.of(answer)
         if incarnation == replica.incarnation:
             replica.capabilities = known
+            replica.has_read_shared_labels = bool(reads_shared_labels(known))
         return known
 
     def _connect(self, address: str) -> Replica:

@@ -120,8 +120,10 @@ async fn after_a_failure_no_further_write_begins() {
 async fn deletes_are_a_window_as_well() {
     let refused = || Script::default().refuse("delete", &[none(), error(Refusal::Other, 403)]);
     let plan = plan(vec![deletes(10)]);
-    let applied = run_with(&refused(), &plan, &window(3)).await;
-    assert_eq!(counts(&applied), [1, 2, 7]);
+    // D-81: one that fails does not stop the others.
+    let script = refused();
+    let applied = run_with(&script, &plan, &window(3)).await;
+    assert_eq!(counts(&applied), [1, 9, 0]);
     let exact = Options {
         is_window: false,
         ..window(3)
@@ -169,8 +171,18 @@ async fn what_a_batch_waits_for() {
 async fn a_stop_ends_a_window() {
     let options = window(4);
     options.stop.cancel();
-    let applied = run_with(&Script::default(), &plan(vec![creates(&[16])]), &options).await;
-    assert_eq!(counts(&applied), [4, 0, 12]);
+    let plan = plan(vec![creates(&[16]), deletes(3)]);
+    let applied = run_with(&Script::default(), &plan, &options).await;
+    assert_eq!(counts(&applied), [0, 0, 19]);
+    // What is under way when the stop comes.
+    let options = window(4);
+    let stop = options.stop.clone();
+    let script = Script::default();
+    let (applied, ()) = tokio::join!(run_with(&script, &plan, &options), async {
+        tokio::time::sleep(Duration::from_millis(7)).await;
+        stop.cancel();
+    });
+    assert_eq!(counts(&applied), [8, 0, 11]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,6 +17,11 @@ pub(crate) struct DistinctLabels {
 }
 
 impl DistinctLabels {
+    /// The number of labels.
+    pub(crate) fn len(&self) -> u32 {
+        number(self.are_names.len())
+    }
+
     /// The key of a label.
     pub(crate) fn key(&self, label: u32) -> &str {
         self.keys.get(label as usize)
@@ -128,6 +133,7 @@ impl ClassesBuilder {
 
     /// The class of a node of this name with these labels, by key; keys are unique.
     pub(crate) fn class(&mut self, name: &str, labels: &[(&str, &str)]) -> ClassIndex {
+        debug_assert!(labels.is_sorted_by(|a, b| a.0 < b.0), "{labels:?}");
         self.labels.clear();
         for (position, (key, value)) in labels.iter().enumerate() {
             let value = (*value != name).then_some(*value);

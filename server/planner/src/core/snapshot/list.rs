@@ -45,6 +45,15 @@ impl<T> List<T> {
         }
     }
 
+    /// The same table with another digest.
+    #[must_use]
+    pub fn numbered(&self, digest: Digest) -> Self {
+        Self {
+            table: Arc::clone(&self.table),
+            digest: Some(digest),
+        }
+    }
+
     /// The digest, if the list has one.
     #[must_use]
     pub fn digest(&self) -> Option<&Digest> {

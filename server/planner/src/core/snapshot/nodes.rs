@@ -189,9 +189,12 @@ impl Nodes {
         mut find: impl FnMut(NodeView<'a>) -> Option<T>,
     ) -> Option<Box<[T]>> {
         let NodeClasses { labels, .. } = &self.classes;
+        let read: Box<[bool]> = (0..labels.len())
+            .map(|label| labels.is_name(label) && reads(labels.key(label)))
+            .collect();
         let reads_name = |class: usize| {
             let mut members = self.classes.labels_of(class).iter();
-            members.any(|label| labels.is_name(*label) && reads(labels.key(*label)))
+            members.any(|label| read[*label as usize])
         };
         let by_name: Box<[bool]> = (0..self.classes.len()).map(reads_name).collect();
         let mut known: Box<[Option<T>]> = by_name.iter().map(|_| None).collect();

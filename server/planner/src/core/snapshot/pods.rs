@@ -394,6 +394,7 @@ const COMPARED: usize = 4;
 impl PodsBuilder {
     /// The kind of the pods with these labels and this controller. The labels must be sorted by key; keys must be unique.
     pub fn kind(&mut self, labels: &[(&str, &str)], controller: Option<&ControllerRef>) -> KindIndex {
+        debug_assert!(labels.is_sorted_by(|a, b| a.0 < b.0), "{labels:?}");
         let is_it = |kind: &PodKind| {
             kind.controller.as_deref() == controller && kind.labels.iter().eq(labels.iter().copied())
         };

@@ -320,7 +320,7 @@ fn has_label(node: NodeView<'_>, key: &str) -> String {
     let value = node.labels().get(key);
     let key = word(key);
     match value {
-        Some(value) => format!("the node has {key}={value}"),
+        Some(value) => format!("the node has {key}={}", word(value)),
         None => format!("the node has no label {key}"),
     }
 }

@@ -10,6 +10,8 @@ use crate::core::snapshot::NodeView;
 const LEAST: usize = 256 << 10;
 /// Each byte of a node raises the limit by this many bytes.
 const TIMES: usize = 2;
+/// At most this many bytes of a node's labels count.
+const MOST_LABELS: usize = 1_024;
 /// The length to which a message is cut, in bytes.
 const CUT: usize = 100;
 
@@ -55,7 +57,9 @@ fn node_bytes(node: NodeView<'_>) -> usize {
         .iter()
         .map(|taint| taint.key.len() + taint.value.len());
     let labels = node.labels().iter().map(|(key, value)| key.len() + value.len());
-    node.name().len() + taints.chain(labels).sum::<usize>()
+    // A request has the labels that nodes share only once.
+    let labels = labels.sum::<usize>().min(MOST_LABELS);
+    node.name().len() + taints.sum::<usize>() + labels
 }
 
 #[cfg(test)]
