@@ -183,12 +183,11 @@ impl<Q: SnapshotRequest> Caller<'_, '_, '_, Q> {
         if needs.is_nothing() {
             return Ok(());
         }
-        let known = match replica.capabilities() {
-            Some(known) => known,
-            None => {
-                let asked = self.ask_capabilities(replica, until).await;
-                asked.map_err(|status| self.note_failure(replica, Method::GetCapabilities, &status))?
-            }
+        let known = if let Some(known) = replica.capabilities() {
+            known
+        } else {
+            let asked = self.ask_capabilities(replica, until).await;
+            asked.map_err(|status| self.note_failure(replica, Method::GetCapabilities, &status))?
         };
         needs.check(&known, replica.url())
     }

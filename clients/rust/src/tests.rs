@@ -37,6 +37,7 @@ type Scripted = Box<dyn Fn() -> Result<v1::Plan, Status> + Send>;
 
 /// The scripted behaviour of a replica, and the requests that it received.
 #[derive(Default)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a behaviour of its own")]
 struct Script {
     /// The next answers. When they are used up, an empty plan.
     answers: VecDeque<Scripted>,

@@ -109,7 +109,9 @@ impl<'a> SharedLabels<'a> {
         let size = parts.iter().map(|node| element_len(node.len)).sum::<usize>()
             + self.entries.iter().map(entry_len).sum::<usize>();
         let mut buffer = BytesMut::with_capacity(size);
-        parts.iter().for_each(|node| node.write(&mut buffer));
+        for node in &parts {
+            node.write(&mut buffer);
+        }
         for entry in &self.entries {
             encoding::message::encode(SHARED_LABELS_TAG, entry, &mut buffer);
         }
@@ -294,7 +296,7 @@ mod tests {
             let labels = node.labels.iter().map(|label| {
                 let key = (label.key.clone(), label.value.clone());
                 // Not all equal labels are the same object: a label is dropped with the last node that has it.
-                if self.interned.insert(key.clone()) || self.interned.len() % 5 == 0 {
+                if self.interned.insert(key.clone()) || self.interned.len().is_multiple_of(5) {
                     self.labels.insert(key.clone(), Arc::new(label.clone()));
                 }
                 Arc::clone(&self.labels[&key])
@@ -320,7 +322,9 @@ mod tests {
         const NODES: usize = 5_000;
         let all: Vec<_> = (0..NODES).map(usual).collect();
         let mut nodes = Nodes::of(&keys_of(&all), 40);
-        all.iter().for_each(|node| nodes.put(node));
+        for node in &all {
+            nodes.put(node);
+        }
         let bytes =
             |buckets: &[v1::Bucket]| buckets.iter().map(v1::Bucket::encoded_len).sum::<usize>() / NODES;
         let (plain, shared) = (
@@ -398,7 +402,9 @@ mod tests {
     fn each_form_is_hashed_once() {
         let all: Vec<_> = (0..100).map(usual).collect();
         let mut nodes = Nodes::of(&keys_of(&all), 1);
-        all.iter().for_each(|node| nodes.put(node));
+        for node in &all {
+            nodes.put(node);
+        }
         let mut hashed = |shared| {
             let receiver = Receiver::EMPTY.reading_shared_labels(shared);
             render(Some(&mut nodes.buckets), None, &nodes.keys, 1, &receiver).hashed

@@ -67,7 +67,9 @@ mod tests {
     fn each_text_is_found_by_its_index() {
         let texts = ["a", "", "é", "longer", ""];
         let mut builder = TextsBuilder::default();
-        texts.into_iter().for_each(|text| builder.push(text));
+        for text in texts {
+            builder.push(text);
+        }
         let built = builder.build();
         let found: Vec<_> = (0..texts.len()).map(|index| built.get(index)).collect();
         assert_eq!(found, texts);

@@ -18,7 +18,7 @@ use crate::{
         cancellation::Cancellation,
         json::Json,
         pod_requests, selector,
-        snapshot::{Nodes, Selector, Taint},
+        snapshot::{NodeView, Nodes, Selector, Taint},
     },
     daemonset::{eligibility::Eligibility, workload::Scheduling},
 };
@@ -81,7 +81,7 @@ pub fn evaluate(
 ) -> Option<Evaluations> {
     let cancellation = Cancellation::new(stop);
     let hasher = RandomState::new();
-    let taints = numbers(nodes.iter().map(|node| node.taints()));
+    let taints = numbers(nodes.iter().map(NodeView::taints));
     let mut decisions = Decisions::new(nodes);
     // One row for each node, with one column for each candidate.
     let mut rows = vec![0; nodes.len() * candidates.len()];

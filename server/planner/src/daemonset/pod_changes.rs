@@ -330,7 +330,7 @@ pub(crate) fn create_message(
         .iter()
         .find(|pod| !pod.pod.deleting())
         .or(pods.first())
-        .map_or("its pod", |pod| &pod.pod.name());
+        .map_or("its pod", |pod| pod.pod.name());
     match create.reason {
         Reason::NodeWithoutLivePod => {
             format!("{node} has no pod that runs: {pod} is finished or being deleted")

@@ -205,7 +205,7 @@ impl<'a> Candidate<'a> {
         is_adopted(self.pod)
             .cmp(&is_adopted(other.pod))
             .then_with(|| self.uid_start.cmp(&other.uid_start))
-            .then_with(|| self.pod.uid().cmp(&other.pod.uid()))
+            .then_with(|| self.pod.uid().cmp(other.pod.uid()))
     }
 
     /// Whether both are ready, but not since the same time.

@@ -1,6 +1,6 @@
 //! The labels of the nodes of one bucket: each label once, and each list of labels once, as a class of nodes.
 
-use std::hash::{BuildHasher as _, Hash as _, Hasher as _};
+use std::hash::BuildHasher as _;
 
 use hashbrown::{DefaultHashBuilder, HashTable, hash_table::Entry};
 
@@ -180,11 +180,7 @@ impl ClassesBuilder {
             labels,
             ..
         } = self;
-        let hash = |labels: &[u32]| {
-            let mut hasher = hasher.build_hasher();
-            labels.hash(&mut hasher);
-            hasher.finish()
-        };
+        let hash = |labels: &[u32]| hasher.hash_one(labels);
         let of = |class: &u32| members(all, ends, *class as usize);
         let slot = by_members.entry(
             hash(labels),

@@ -170,6 +170,7 @@ impl Nodes {
     }
 
     /// All nodes, in order.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = NodeView<'_>> + DoubleEndedIterator {
         (0..self.len()).map(|index| self.at(index))
     }
@@ -209,7 +210,7 @@ impl Nodes {
             }
             Some(found)
         };
-        self.iter().map(|node| result(node)).collect()
+        self.iter().map(&mut result).collect()
     }
 
     /// The nodes that have taints: their indices and their taints.

@@ -29,6 +29,7 @@ pub struct Pods {
 
 /// What a pod has in a few bytes.
 #[derive(Debug, Clone, Copy)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a field of the pod")]
 struct Row {
     kind: u32,
     /// The target without the node's name.
@@ -311,6 +312,7 @@ impl Pods {
     }
 
     /// All pods, in order.
+    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = PodView<'_>> + DoubleEndedIterator {
         (0..self.len()).map(|index| self.at(index))
     }
