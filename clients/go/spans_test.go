@@ -113,6 +113,10 @@ func (s *serving) Report(_ context.Context, report *nodewisev1.ReportRequest) (*
 	return &nodewisev1.ReportResponse{State: report.GetState(), Requeue: requeue}, nil
 }
 
+func (*serving) GetCapabilities(context.Context, *nodewisev1.GetCapabilitiesRequest) (*nodewisev1.GetCapabilitiesResponse, error) {
+	return &nodewisev1.GetCapabilitiesResponse{WorkloadKinds: []string{"DaemonSet"}, Features: []string{"SharedLabels"}}, nil
+}
+
 // serve starts the service, and makes a client of it.
 func serve(t *testing.T, plan *nodewisev1.Plan, spans *collected) *planclient.Client {
 	t.Helper()

@@ -263,20 +263,17 @@ class PlanClient:
         question: "_Question[_Request, _Answer]",
     ) -> _Answer | Failed:
         corrections = 0
-        reads = reads_shared_labels(replica.capabilities)
-        if reads is None and replica.has_read_shared_labels:
-            reads = True
+        reads = replica.reads_shared_labels
         while True:
             everything = corrections == CORRECTIONS
             known = () if everything else replica.known
             receiver = Receiver(known.__contains__, reads)
             request, piece = question.build(receiver), None
             if receiver.must_be_asked:
-                asked = await self._ask_capabilities(uid, replica, until, may_be_refused=True)
-                if isinstance(asked, Failed) and asked.code not in _REFUSED:
+                asked = await self._ask_shared_labels(uid, replica, until)
+                if isinstance(asked, Failed):
                     return asked
-                # Every version reads the form without shared labels.
-                reads = not isinstance(asked, Failed) and reads_shared_labels(asked)
+                reads = asked
                 if reads:
                     # Build it again, with shared labels.
                     continue
@@ -341,6 +338,13 @@ class PlanClient:
                 return answer
             known = answer
         return needs.lacking(known, replica, snapshot)
+
+    async def _ask_shared_labels(self, uid: str, replica: Replica, until: float) -> bool | Failed:
+        """Asks a replica whether it reads shared labels. A refusal is no failure: every version reads the other form."""
+        asked = await self._ask_capabilities(uid, replica, until, may_be_refused=True)
+        if isinstance(asked, Failed):
+            return False if asked.code in _REFUSED else asked
+        return bool(reads_shared_labels(asked))
 
     async def _ask_capabilities(
         self, uid: str, replica: Replica, until: float, may_be_refused: bool = False

@@ -14,6 +14,7 @@ from grpc_health.v1 import health_pb2_grpc
 from ..buckets import Digest
 from ..v1.reconcile_service_pb2_grpc import ReconcileServiceStub
 from .capabilities import Capabilities
+from .shared_labels import reads_shared_labels
 from .target import Dns, Fixed
 
 if TYPE_CHECKING:
@@ -202,6 +203,11 @@ class Replica:
         """Records that the replica reported SERVING."""
         self.status = ReplicaStatus.READY
         self.may_be_another()
+
+    @property
+    def reads_shared_labels(self) -> bool | None:
+        """Whether the replica reads shared labels; None if it has to be asked."""
+        return True if self.has_read_shared_labels else reads_shared_labels(self.capabilities)
 
     def may_be_another(self) -> None:
         """Records that another version may listen at the address by now."""
