@@ -340,7 +340,7 @@ class PlanClient:
         return needs.lacking(known, replica, snapshot)
 
     async def _ask_shared_labels(self, uid: str, replica: Replica, until: float) -> bool | Failed:
-        """Asks a replica whether it reads shared labels. A refusal is no failure: every version reads the other form."""
+        """Asks whether a replica reads shared labels. A refusal is no failure: every version reads the other form."""
         asked = await self._ask_capabilities(uid, replica, until, may_be_refused=True)
         if isinstance(asked, Failed):
             return False if asked.code in _REFUSED else asked
