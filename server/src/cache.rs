@@ -36,7 +36,7 @@ pub(crate) enum BucketBy {
 pub(crate) struct Decoded<T> {
     /// The nodes or pods, each valid in itself.
     pub(crate) items: List<T>,
-    /// Whether the bytes have `shared_labels`, which are allowed in one field only.
+    /// Whether the bytes were in `data_with_shared_labels`, and may not be allowed in `data`.
     pub(crate) shares_labels: bool,
     /// The warnings about these items. Each plan has them, also if the bucket was cached.
     pub(crate) warnings: Warnings,

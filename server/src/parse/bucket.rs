@@ -236,7 +236,7 @@ fn decode<T: Item>(
     Ok(context.problems.is_empty().then(|| Decoded {
         warnings,
         items: List::of(table, digest),
-        shares_labels: T::MAY_SHARE_LABELS && Elements::shared(data).next().is_some(),
+        shares_labels: form == Form::SharedLabels,
         id,
     }))
 }

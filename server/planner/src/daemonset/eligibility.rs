@@ -77,13 +77,16 @@ impl Eligibility {
 
     /// Whether the workload may run on a node, and whether an existing pod may stay (D-8).
     pub(crate) fn evaluate(&self, node: NodeView<'_>) -> Fit {
-        if self.is_elsewhere(node)
-            || !self.selector_matches(node)
-            || !(self.is_named(node) || self.terms_match(node))
-        {
-            return Fit::NEITHER;
+        if self.matches(node, || self.terms_match(node)) {
+            self.tolerations.fit(node.taints())
+        } else {
+            Fit::NEITHER
         }
-        self.tolerations.fit(node.taints())
+    }
+
+    /// Whether everything but the taints allows the workload on a node. `terms_match` is the result of [`Self::terms_match`].
+    fn matches(&self, node: NodeView<'_>, terms_match: impl FnOnce() -> bool) -> bool {
+        !self.is_elsewhere(node) && self.selector_matches(node) && (self.is_named(node) || terms_match())
     }
 
     /// The keys of the labels that decide whether the workload may run on a node, and whether the node's name decides, too.

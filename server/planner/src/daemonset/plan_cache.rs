@@ -4,7 +4,7 @@
 //! equals the plan without one; only the changed buckets are computed. Of the workload itself only digests are stored, since a
 //! template may have megabytes.
 
-use std::{collections::BTreeSet, mem::size_of_val};
+use std::{cell::LazyCell, mem::size_of_val};
 
 use crate::{
     core::{
@@ -148,8 +148,9 @@ impl PlanCache {
         mut each: impl FnMut(&'a Bucket, &BucketSummary, &[StageSet]),
     ) -> Option<()> {
         self.drop_invalid(snapshot, (resolution, classifier), detail, policy);
-        let mut evaluation = Fits::new(eligibility);
-        let keys = policy.keys();
+        // Neither is needed while the nodes stay the same.
+        let mut evaluation = None;
+        let keys = LazyCell::new(|| policy.keys());
         for (bucket, known) in snapshot.buckets.iter().zip(&mut self.buckets) {
             let CachedBucket {
                 fits,
@@ -166,7 +167,8 @@ impl PlanCache {
                     .as_ref()
                     .is_some_and(|known| !known.result.is_valid(classifier))
             {
-                let fits = cached_fits(fits, bucket, &mut evaluation, cancellation, &mut self.counts)?;
+                let evaluation = (&mut evaluation, eligibility);
+                let fits = cached_fits(fits, bucket, evaluation, cancellation, &mut self.counts)?;
                 let ds = &snapshot.workload;
                 let result = BucketSummary::of(bucket, fits, ds, classifier, detail, cancellation)?;
                 *summary = Some(Cached { of, result });
@@ -175,7 +177,7 @@ impl PlanCache {
                 self.counts.summaries_cached += 1;
             }
             let selected = if policy.has_selectors() {
-                cached_stages(stages, bucket, policy, &keys, cancellation)?
+                cached_stages(stages, bucket, policy, |key| keys.contains(key), cancellation)?
             } else {
                 &[]
             };
@@ -191,7 +193,7 @@ fn cached_stages<'k>(
     known: &'k mut Option<Cached<Digest, Box<[StageSet]>>>,
     bucket: &Bucket,
     policy: Stages<'_>,
-    keys: &BTreeSet<&str>,
+    reads: impl Fn(&str) -> bool,
     cancellation: Cancellation<'_>,
 ) -> Option<&'k [StageSet]> {
     let of = bucket.nodes.digest().copied();
@@ -200,16 +202,16 @@ fn cached_stages<'k>(
             cancellation.check()?;
             Some(policy.select(node.labels()))
         };
-        let result = bucket.nodes.by_labels(|key| keys.contains(key), select)?;
+        let result = bucket.nodes.by_labels(reads, select)?;
         *known = Some(Cached { of, result });
     }
     known.as_ref().map(|known| &*known.result)
 }
 
-fn cached_fits<'k, 'n>(
+fn cached_fits<'k, 'e, 'n>(
     known: &'k mut Option<Cached<Digest, Box<[Fit]>>>,
     bucket: &'n Bucket,
-    evaluation: &mut Fits<'_, 'n>,
+    (evaluation, eligibility): (&mut Option<Fits<'e, 'n>>, &'e Eligibility),
     cancellation: Cancellation<'_>,
     counts: &mut CacheCounts,
 ) -> Option<&'k [Fit]> {
@@ -217,6 +219,7 @@ fn cached_fits<'k, 'n>(
     if has_key(known.as_ref(), of.as_ref()) {
         counts.fits_cached += 1;
     } else {
+        let evaluation = evaluation.get_or_insert_with(|| Fits::new(eligibility));
         let result = evaluation.of(&bucket.nodes, cancellation)?;
         *known = Some(Cached { of, result });
         counts.fits_computed += 1;

@@ -36,49 +36,35 @@ impl<'e, 'n> Fits<'e, 'n> {
 
     /// What the workload may do on each node, in order. `None` if cancelled.
     pub(crate) fn of(&mut self, nodes: &'n Nodes, cancellation: Cancellation<'_>) -> Option<Box<[Fit]>> {
-        let untainted = self.eligibility.tolerations.fit(&[]);
-        let fit = |matches| if matches { untainted } else { Fit::NEITHER };
-        let mut fits: Box<[Fit]> = if self.by_name {
-            let all = nodes.iter().enumerate();
-            all.map(|(index, node)| {
-                cancellation.tick(index)?;
-                Some(fit(self.matches(node)))
-            })
-            .collect::<Option<_>>()?
+        let Self {
+            eligibility,
+            keys,
+            by_name,
+            classes,
+        } = self;
+        let untainted = eligibility.tolerations.fit(&[]);
+        let mut evaluated = 0;
+        let mut fit = |node: NodeView<'n>| {
+            evaluated += 1;
+            cancellation.tick(evaluated)?;
+            let terms_match = || match classes {
+                Some(classes) => classes.recall(node, || eligibility.terms_match(node)),
+                None => eligibility.terms_match(node),
+            };
+            let matches = eligibility.matches(node, terms_match);
+            Some(if matches { untainted } else { Fit::NEITHER })
+        };
+        let mut fits: Box<[Fit]> = if *by_name {
+            nodes.iter().map(fit).collect::<Option<_>>()?
         } else {
-            let keys = std::mem::take(&mut self.keys);
-            let mut evaluated = 0;
-            let fits = nodes.by_labels(
-                |key| keys.contains(key),
-                |node| {
-                    evaluated += 1;
-                    cancellation.tick(evaluated)?;
-                    Some(fit(self.matches(node)))
-                },
-            );
-            self.keys = keys;
-            fits?
+            nodes.by_labels(|key| keys.contains(key), &mut fit)?
         };
         for (index, taints) in nodes.tainted() {
             cancellation.tick(index)?;
             if fits[index] != Fit::NEITHER {
-                fits[index] = self.eligibility.tolerations.fit(taints);
+                fits[index] = eligibility.tolerations.fit(taints);
             }
         }
         Some(fits)
-    }
-
-    /// Whether everything but the taints allows the workload on a node.
-    fn matches(&mut self, node: NodeView<'n>) -> bool {
-        let eligibility = self.eligibility;
-        if eligibility.is_elsewhere(node) || !eligibility.selector_matches(node) {
-            return false;
-        }
-        let terms_match = || eligibility.terms_match(node);
-        eligibility.is_named(node)
-            || match &mut self.classes {
-                Some(classes) => classes.recall(node, terms_match),
-                None => terms_match(),
-            }
     }
 }
