@@ -9,13 +9,18 @@ use std::sync::Arc;
 use crate::label_keys::KeySet;
 
 mod encoded_object;
+mod node_labels;
 mod placement;
 mod render;
+mod shared_fields;
 mod shared_labels;
+mod wire;
 
-pub use encoded_object::{EncodedObject, SharedFields};
+pub use encoded_object::EncodedObject;
+pub use node_labels::NodeLabels;
 pub use placement::Placement;
 pub use render::{RenderedBuckets, render};
+pub use shared_fields::SharedFields;
 
 use render::CachedDigests;
 
@@ -60,7 +65,7 @@ type Order<'a> = (&'a str, &'a str);
 #[derive(Debug, Default)]
 struct Bucket {
     /// In order.
-    members: Vec<Arc<EncodedObject>>,
+    members: Vec<EncodedObject>,
     /// The cached digests; none after a change.
     cached: CachedDigests,
 }
@@ -71,12 +76,7 @@ impl Bucket {
             .binary_search_by(|member| content.order(member).cmp(&order))
     }
 
-    fn put(
-        &mut self,
-        object: Arc<EncodedObject>,
-        content: Content,
-        keys: &KeySet,
-    ) -> Option<Arc<EncodedObject>> {
+    fn put(&mut self, object: EncodedObject, content: Content, keys: &KeySet) -> Option<EncodedObject> {
         match self.find(content, content.order(&object)) {
             Ok(index) => {
                 if !self.members[index].is_sent_as_same_bytes(&object, keys) {
@@ -92,7 +92,7 @@ impl Bucket {
         }
     }
 
-    fn remove(&mut self, index: usize) -> Arc<EncodedObject> {
+    fn remove(&mut self, index: usize) -> EncodedObject {
         self.cached = CachedDigests::default();
         self.members.remove(index)
     }
@@ -151,7 +151,7 @@ impl Buckets {
     }
 
     /// Inserts an object. Returns the object of the same name that was in its bucket before; of a pod, that of the same name and node.
-    pub fn put(&mut self, object: Arc<EncodedObject>) -> Option<Arc<EncodedObject>> {
+    pub fn put(&mut self, object: EncodedObject) -> Option<EncodedObject> {
         let index = self.index(&object);
         let old = self.list[index as usize].put(object, self.content, &self.keys);
         self.len += usize::from(old.is_none());
@@ -160,7 +160,7 @@ impl Buckets {
     }
 
     /// Removes the object of this name from the bucket to which this object belongs; of a pod, that of its name and node.
-    pub fn take_out(&mut self, object: &EncodedObject) -> Option<Arc<EncodedObject>> {
+    pub fn take_out(&mut self, object: &EncodedObject) -> Option<EncodedObject> {
         let index = self.index(object);
         let bucket = &mut self.list[index as usize];
         let found = bucket.find(self.content, self.content.order(object));
@@ -173,7 +173,7 @@ impl Buckets {
     ///
     /// # Panics
     /// Panics if there is no bucket of this number. So do the other methods that take a bucket.
-    pub fn remove(&mut self, bucket: u32, name: &str) -> Option<Arc<EncodedObject>> {
+    pub fn remove(&mut self, bucket: u32, name: &str) -> Option<EncodedObject> {
         let bucket = &mut self.list[bucket as usize];
         let found = bucket.find(self.content, ("", name));
         let removed = bucket.remove(found.ok()?);
@@ -188,7 +188,7 @@ impl Buckets {
 
     /// Returns the objects of one bucket, in order.
     #[must_use]
-    pub fn members(&self, bucket: u32) -> &[Arc<EncodedObject>] {
+    pub fn members(&self, bucket: u32) -> &[EncodedObject] {
         &self.list[bucket as usize].members
     }
 
@@ -200,14 +200,14 @@ impl Buckets {
 
     /// Returns the node of this name in a bucket.
     #[must_use]
-    pub fn get(&self, bucket: u32, name: &str) -> Option<&Arc<EncodedObject>> {
+    pub fn get(&self, bucket: u32, name: &str) -> Option<&EncodedObject> {
         let bucket = &self.list[bucket as usize];
         let found = bucket.find(self.content, ("", name));
         found.ok().map(|index| &bucket.members[index])
     }
 
     /// Returns all objects, bucket by bucket.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<EncodedObject>> {
+    pub fn iter(&self) -> impl Iterator<Item = &EncodedObject> {
         self.list.iter().flat_map(|bucket| &bucket.members)
     }
 }
@@ -243,8 +243,8 @@ mod tests {
         }
     }
 
-    fn stored(bucket: u32, name: &str, version: &str) -> Arc<EncodedObject> {
-        EncodedObject::new(&pod(name), None, version, bucket).into()
+    fn stored(bucket: u32, name: &str, version: &str) -> EncodedObject {
+        EncodedObject::of_pod(&pod(name), None, version, bucket)
     }
 
     fn of_revision(hash: &str) -> v1::SharedMetadata {
@@ -262,21 +262,12 @@ mod tests {
     fn shared_fields_are_sent_once() {
         let sharing = |name: &str, hash: &str| {
             let shared_fields = SharedFields::new(&of_revision(hash).encode_to_vec(), None);
-            Arc::new(EncodedObject::new(
-                &pod(name),
-                Some(Arc::new(shared_fields)),
-                "1",
-                0,
-            ))
+            EncodedObject::of_pod(&pod(name), Some(Arc::new(shared_fields)), "1", 0)
         };
         let old = Arc::new(SharedFields::new(&of_revision("old").encode_to_vec(), None));
-        let alike = |name: &str| Arc::new(EncodedObject::new(&pod(name), Some(Arc::clone(&old)), "1", 0));
-        let nothing = Arc::new(EncodedObject::new(
-            &pod("e"),
-            Some(SharedFields::new(&[], None).into()),
-            "1",
-            0,
-        ));
+        let alike = |name: &str| EncodedObject::of_pod(&pod(name), Some(Arc::clone(&old)), "1", 0);
+        let without_fields = SharedFields::new(&[], None).into();
+        let nothing = EncodedObject::of_pod(&pod("e"), Some(without_fields), "1", 0);
         let members = [
             alike("a"),
             sharing("b", "new"),
@@ -288,7 +279,7 @@ mod tests {
         let sent = |order: &[usize]| {
             let mut buckets = Buckets::of_pods(Placement::Node, 1);
             for index in order {
-                buckets.put(Arc::clone(&members[*index]));
+                buckets.put(members[*index].clone());
             }
             render(Some(&mut buckets), None, &keys(), 1, &Receiver::EMPTY)
                 .buckets
@@ -303,14 +294,14 @@ mod tests {
         assert!(bucket.pods.iter().all(|pod| pod.labels.is_empty()));
     }
 
-    fn on_node(name: &str, node_name: &str, target_node_name: &str) -> Arc<EncodedObject> {
+    fn on_node(name: &str, node_name: &str, target_node_name: &str) -> EncodedObject {
         let pod = v1::Pod {
             node_name: node_name.into(),
             target_node_name: target_node_name.into(),
             phase: v1::PodPhase::Running.into(),
             ..pod(name)
         };
-        EncodedObject::new(&pod, None, "1", 0).into()
+        EncodedObject::of_pod(&pod, None, "1", 0)
     }
 
     // The service keeps the pods of nodes in this order. Orphans are among the others.

@@ -150,7 +150,10 @@ impl KeySet {
     }
 
     /// Returns those of a node's labels, ordered by key, that are sent.
-    pub fn sent<'a>(&self, labels: &'a [Arc<v1::Label>]) -> impl Iterator<Item = &'a Arc<v1::Label>> {
+    pub fn sent<'a>(
+        &self,
+        labels: &'a [Arc<v1::SharedLabel>],
+    ) -> impl Iterator<Item = &'a Arc<v1::SharedLabel>> {
         labels
             .iter()
             .filter(|label| self.labels.contains(label.key.as_str()))

@@ -33,6 +33,13 @@ pub enum ClusterEvent {
         /// Whether this is the first page of a list. Pages of an earlier list that was given up are then discarded.
         is_first: bool,
     },
+    /// A page of a list of nodes that is not complete yet: see [`Self::PodPage`].
+    NodePage {
+        /// Some of the list's nodes.
+        nodes: Vec<Node>,
+        /// Whether this is the first page of a list.
+        is_first: bool,
+    },
     /// A revision that was read live, in a version that its watch has not shown yet. The version that the watch has
     /// reached does not change.
     RevisionRead(Revision),
@@ -57,7 +64,7 @@ impl ClusterEvent {
         match self {
             Self::Workloads(resource, _) | Self::Lost(resource) | Self::Bookmark(resource, _) => *resource,
             Self::Pods(_) | Self::PodPage { .. } => Resource::PODS,
-            Self::Nodes(_) => Resource::NODES,
+            Self::Nodes(_) | Self::NodePage { .. } => Resource::NODES,
             Self::Policies(_) => Resource::ROLLOUT_POLICIES,
             Self::Revisions(_)
             | Self::RevisionPage { .. }
@@ -76,6 +83,7 @@ impl ClusterEvent {
             Self::Revisions(delta) => delta.listed(),
             Self::Policies(delta) => delta.listed(),
             Self::PodPage { .. }
+            | Self::NodePage { .. }
             | Self::RevisionPage { .. }
             | Self::RevisionRead(_)
             | Self::RevisionGone { .. }

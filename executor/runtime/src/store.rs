@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::{Delta, Resource, log_limiter::LogLimiter};
 use nodewise_projection::{
-    Key, KeySet, Revision, RolloutPolicy, Selector, Workload,
-    buckets::{Buckets, Placement},
+    Key, KeySet, Node, Revision, RolloutPolicy, Selector, Workload,
+    buckets::{Buckets, EncodedObject, Placement},
 };
 use nodewise_proto::{bucket, v1};
 
@@ -109,6 +109,8 @@ pub struct Store {
     /// Objects of which not all labels are sent.
     cuts: Cuts,
     pages: Pages,
+    /// Pages of a list of nodes that is not complete yet.
+    node_pages: Vec<Vec<EncodedObject>>,
     /// Pages of a list of revisions that is not complete yet, by namespace.
     revision_pages: HashMap<String, Revisions>,
     changes: Changes,
@@ -161,6 +163,7 @@ impl Store {
             keys: Keys::default(),
             cuts: Cuts::default(),
             pages: Pages::default(),
+            node_pages: Vec::new(),
             revision_pages: HashMap::new(),
             changes: Changes::default(),
             unready_changes: HashSet::new(),
@@ -206,6 +209,13 @@ impl Store {
                     .filter(|pod| is_cached(&self.kinds, pod.projection.controller.as_ref()));
                 self.pages
                     .add(pods, &mut self.keys, &mut self.parts, &self.layout);
+            }
+            ClusterEvent::NodePage { nodes, is_first } => {
+                if is_first {
+                    self.discard_node_pages();
+                }
+                let nodes = nodes.into_iter().map(|node| self.encode_node(node)).collect();
+                self.node_pages.push(nodes);
             }
             ClusterEvent::RevisionPage { revisions, is_first } => {
                 if is_first {
@@ -455,6 +465,25 @@ impl Store {
         self.labels.release(&node);
         self.changes.remove(Resource::NODES);
         Some(node.node())
+    }
+
+    /// Encodes a node for the cache.
+    fn encode_node(&mut self, node: Node) -> EncodedObject {
+        let Node {
+            resource_version,
+            mut projection,
+        } = node;
+        let bucket = bucket::of(&projection.name, self.bucket_count());
+        let labels = std::mem::take(&mut projection.labels);
+        let labels = self.labels.intern(labels, &projection.name);
+        EncodedObject::of_node(projection, labels, &resource_version, bucket)
+    }
+
+    /// Discards the pages of a list of nodes that was given up.
+    fn discard_node_pages(&mut self) {
+        for node in std::mem::take(&mut self.node_pages).into_iter().flatten() {
+            self.labels.release(&node);
+        }
     }
 
     fn remove_workload(&mut self, key: &Key) -> Option<Arc<Workload>> {

@@ -70,19 +70,17 @@ impl Buckets {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use nodewise_proto::v1;
 
     use super::*;
 
-    fn pod(index: usize) -> Arc<EncodedObject> {
+    fn pod(index: usize) -> EncodedObject {
         let pod = v1::Pod {
             name: format!("pod-{index}"),
             ..v1::Pod::default()
         };
         // The bucket of its node does not exist here.
-        EncodedObject::new(&pod, None, "1", 999).into()
+        EncodedObject::of_pod(&pod, None, "1", 999)
     }
 
     /// Each object is in the bucket of its name, in order.

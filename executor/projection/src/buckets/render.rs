@@ -9,7 +9,8 @@ use nodewise_proto::bucket::{Digest, Receiver};
 use nodewise_proto::v1;
 use sha2::{Digest as _, Sha256};
 
-use super::encoded_object::{EncodedObject, SharedFields, shared_len, write_shared};
+use super::encoded_object::EncodedObject;
+use super::shared_fields::{SharedFields, shared_len, write_shared};
 use super::shared_labels::SharedLabels;
 use super::{Bucket, Buckets, Content};
 use crate::label_keys::KeySet;
@@ -181,7 +182,7 @@ impl RenderedBuckets {
 }
 
 fn refs(bucket: &Bucket) -> Vec<&EncodedObject> {
-    bucket.members.iter().map(|member| &**member).collect()
+    bucket.members.iter().collect()
 }
 
 /// The members of both buckets, in order.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use nodewise_proto::v1;
-use prost::encoding::{self, WireType, encode_key, encode_varint, encoded_len_varint};
+use prost::encoding::{self, WireType, encode_key, encode_varint};
 
-use super::encoded_object::{EncodedObject, LABELS_TAG, LIST_TAG, element_len};
+use super::encoded_object::EncodedObject;
+use super::node_labels::{NodeLabels, write_label, written_label_len};
+use super::wire::{LIST_TAG, element_len};
 use crate::label_keys::KeySet;
 
 /// The tag of the shared labels in NodeBucket.
@@ -17,78 +19,41 @@ const SHARED_LABELS_TAG: u32 = 2;
 /// The tag in Node of the numbers of shared labels.
 const NUMBERS_TAG: u32 = 9;
 
-/// A label that several nodes may have. The order is that of the entries in a bucket.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Entry<'a> {
-    key: &'a str,
-    /// The value is the name of each node. `value` is empty then.
-    is_name: bool,
-    value: &'a str,
-}
-
-impl<'a> Entry<'a> {
-    fn of(label: &'a v1::Label, node: &str) -> Self {
-        let is_name = label.value == node;
-        Self {
-            key: &label.key,
-            is_name,
-            value: if is_name { "" } else { &label.value },
-        }
-    }
-
-    fn message(self) -> v1::SharedLabel {
-        v1::SharedLabel {
-            key: self.key.to_owned(),
-            value: self.value.to_owned(),
-            value_is_node_name: self.is_name,
-        }
-    }
-}
-
-/// A label of a node.
-#[derive(Clone, Copy, Debug)]
-struct NodeLabel<'a> {
-    label: &'a Arc<v1::Label>,
-    /// At first the index of its entry in the order of their first use; then its number in the bucket, or 0 if it is the node's own.
-    number: u32,
-}
-
 /// The labels of the nodes of a bucket.
 #[derive(Debug)]
 pub(super) struct SharedLabels<'a> {
     /// The entries that nodes refer to, in order.
-    entries: Vec<v1::SharedLabel>,
-    /// The labels that are sent, node by node.
-    labels: Vec<NodeLabel<'a>>,
-    /// The number of labels of all nodes up to this one.
-    ends: Vec<usize>,
+    entries: Vec<&'a v1::SharedLabel>,
+    /// What is written of each list of labels that a node has.
+    lists: Vec<WrittenList<'a>>,
+    /// For each node the index of its list.
+    list_of: Vec<usize>,
+}
+
+/// What is written of a list of labels.
+#[derive(Debug)]
+struct WrittenList<'a> {
+    /// The labels that no other node has.
+    own: Vec<&'a v1::SharedLabel>,
+    /// The field with the numbers of the others.
+    numbers: Vec<u8>,
 }
 
 impl<'a> SharedLabels<'a> {
     /// The labels of these nodes that are sent.
     pub(super) fn of(nodes: &[&'a EncodedObject], keys: &KeySet) -> Self {
+        let (mut lists, list_of) = lists(nodes);
         let mut found = Found::default();
-        let (mut labels, mut ends) = (Vec::new(), Vec::with_capacity(nodes.len()));
-        let mut before = 0..0;
-        for node in nodes {
-            let start = labels.len();
-            for label in node.sent_labels(keys) {
-                // Most labels are those of the node before, at the same place.
-                let other = labels.get(before.start + labels.len() - start).copied();
-                let number = found.count(label, node.name(), other);
-                labels.push(NodeLabel { label, number });
-            }
-            before = start..labels.len();
-            ends.push(before.end);
+        for list in &mut lists {
+            let labels = list.labels.into_iter().flat_map(|labels| labels.sent(keys));
+            list.indices = labels.map(|label| found.count(label, list.nodes)).collect();
         }
         let (entries, numbers) = found.numbered();
-        for label in &mut labels {
-            label.number = numbers[label.number as usize];
-        }
+        let lists = lists.iter().map(|list| found.written(&list.indices, &numbers));
         Self {
+            lists: lists.collect(),
             entries,
-            labels,
-            ends,
+            list_of,
         }
     }
 
@@ -99,118 +64,125 @@ impl<'a> SharedLabels<'a> {
 
     /// Writes the bucket of these nodes, which are those of [`Self::of`].
     pub(super) fn write(&self, nodes: &[&EncodedObject]) -> Bytes {
-        let mut begin = 0;
-        let mut parts = Vec::with_capacity(nodes.len());
-        for (node, end) in nodes.iter().zip(&self.ends) {
-            parts.push(NodeParts::of(node, &self.labels[begin..*end]));
-            begin = *end;
-        }
-        let entry_len = |entry| encoding::message::encoded_len(SHARED_LABELS_TAG, entry);
-        let size = parts.iter().map(|node| element_len(node.len)).sum::<usize>()
-            + self.entries.iter().map(entry_len).sum::<usize>();
+        let lists = self.list_of.iter().map(|index| &self.lists[*index]);
+        let with_lists = || nodes.iter().zip(lists.clone());
+        let size = with_lists()
+            .map(|(node, list)| element_len(list.len_of(node)))
+            .sum::<usize>()
+            + self
+                .entries
+                .iter()
+                .map(|entry| encoding::message::encoded_len(SHARED_LABELS_TAG, *entry))
+                .sum::<usize>();
         let mut buffer = BytesMut::with_capacity(size);
-        for node in &parts {
-            node.write(&mut buffer);
+        for (node, list) in with_lists() {
+            list.write(node, &mut buffer);
         }
         for entry in &self.entries {
-            encoding::message::encode(SHARED_LABELS_TAG, entry, &mut buffer);
+            encoding::message::encode(SHARED_LABELS_TAG, *entry, &mut buffer);
         }
         buffer.freeze()
     }
 }
 
-/// The entries so far, with the number of nodes that have each.
+/// A list of labels, and how many nodes have it.
+struct List<'a> {
+    labels: Option<&'a Arc<NodeLabels>>,
+    nodes: u32,
+    /// The indices of the entries of the labels that are sent.
+    indices: Vec<u32>,
+}
+
+/// The lists of labels of these nodes, and for each node the index of its list.
+fn lists<'a>(nodes: &[&'a EncodedObject]) -> (Vec<List<'a>>, Vec<usize>) {
+    let mut lists: Vec<List<'a>> = Vec::new();
+    let mut known: HashMap<Option<*const NodeLabels>, usize> = HashMap::new();
+    let list_of = nodes.iter().map(|node| {
+        let labels = node.node_labels();
+        let index = *known.entry(labels.map(Arc::as_ptr)).or_insert_with(|| {
+            lists.push(List {
+                labels,
+                nodes: 0,
+                indices: Vec::new(),
+            });
+            lists.len() - 1
+        });
+        lists[index].nodes += 1;
+        index
+    });
+    let list_of = list_of.collect();
+    (lists, list_of)
+}
+
+/// The labels so far, each once, with the number of nodes that have it.
 #[derive(Default)]
 struct Found<'a> {
-    entries: Vec<(Entry<'a>, u32)>,
-    indices: HashMap<Entry<'a>, u32>,
+    entries: Vec<(&'a v1::SharedLabel, u32)>,
+    indices: HashMap<&'a v1::SharedLabel, u32>,
 }
 
 impl<'a> Found<'a> {
-    /// Counts a label of a node. Returns the index of its entry. `other` is a label of another node that may be the same.
-    fn count(&mut self, label: &'a v1::Label, node: &str, other: Option<NodeLabel<'a>>) -> u32 {
-        let entry = Entry::of(label, node);
-        let same = other.filter(|other| {
-            let is_name = self.entries[other.number as usize].0.is_name;
-            std::ptr::eq(&raw const **other.label, label) && !entry.is_name && !is_name
+    /// Counts a label that so many more nodes have. Returns its index.
+    fn count(&mut self, label: &'a v1::SharedLabel, nodes: u32) -> u32 {
+        let index = *self.indices.entry(label).or_insert_with(|| {
+            self.entries.push((label, 0));
+            u32::try_from(self.entries.len() - 1).expect("fewer than there are labels")
         });
-        let index = match same {
-            Some(other) => other.number,
-            None => *self.indices.entry(entry).or_insert_with(|| {
-                self.entries.push((entry, 0));
-                u32::try_from(self.entries.len() - 1).expect("fewer than there are labels")
-            }),
-        };
-        self.entries[index as usize].1 += 1;
+        self.entries[index as usize].1 += nodes;
         index
     }
 
     /// The entries that nodes refer to, and for each index the number of its entry, or 0.
-    fn numbered(self) -> (Vec<v1::SharedLabel>, Vec<u32>) {
-        let is_shared = |(entry, nodes): &(Entry<'_>, u32)| *nodes > 1 && !entry.key.is_empty();
+    fn numbered(&self) -> (Vec<&'a v1::SharedLabel>, Vec<u32>) {
+        let is_shared = |(label, nodes): &(&v1::SharedLabel, u32)| *nodes > 1 && !label.key.is_empty();
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         order.retain(|index| is_shared(&self.entries[*index]));
-        order.sort_unstable_by_key(|index| self.entries[*index].0);
+        order.sort_unstable_by_key(|index| {
+            let label = self.entries[*index].0;
+            (&label.key, label.value_is_node_name, &label.value)
+        });
         let mut numbers = vec![0; self.entries.len()];
         for (number, index) in (1..).zip(&order) {
             numbers[*index] = number;
         }
-        let message = |index: usize| self.entries[index].0.message();
-        (order.into_iter().map(message).collect(), numbers)
+        (
+            order.into_iter().map(|index| self.entries[index].0).collect(),
+            numbers,
+        )
     }
-}
 
-/// A node and what is written of it.
-struct NodeParts<'a> {
-    /// The fields before and after the labels.
-    fields: (&'a [u8], &'a [u8]),
-    /// The labels, ordered by key; so the numbers ascend.
-    labels: &'a [NodeLabel<'a>],
-    /// The bytes of the numbers.
-    numbers_len: usize,
-    /// The bytes of the node.
-    len: usize,
-}
-
-impl<'a> NodeParts<'a> {
-    fn of(node: &'a EncodedObject, labels: &'a [NodeLabel<'a>]) -> Self {
-        let fields = node.around_labels();
-        let (mut own_len, mut numbers_len) = (0, 0);
-        for label in labels {
-            if label.number == 0 {
-                own_len += encoding::message::encoded_len(LABELS_TAG, &**label.label);
-            } else {
-                numbers_len += encoded_len_varint(label.number.into());
+    /// What is written of the labels of these indices. They are ordered by key, so the numbers ascend.
+    fn written(&self, indices: &[u32], numbers: &[u32]) -> WrittenList<'a> {
+        let (mut own, mut packed) = (Vec::new(), Vec::new());
+        for index in indices {
+            match numbers[*index as usize] {
+                0 => own.push(self.entries[*index as usize].0),
+                number => packed.push(number),
             }
         }
-        let numbers = if numbers_len == 0 {
-            0
-        } else {
-            element_len(numbers_len)
-        };
-        Self {
-            fields,
-            labels,
-            numbers_len,
-            len: fields.0.len() + own_len + fields.1.len() + numbers,
-        }
+        let mut numbers = Vec::new();
+        encoding::uint32::encode_packed(NUMBERS_TAG, &packed, &mut numbers);
+        WrittenList { own, numbers }
+    }
+}
+
+impl WrittenList<'_> {
+    /// The length of a node with these labels, in bytes.
+    fn len_of(&self, node: &EncodedObject) -> usize {
+        let own = self.own.iter().map(|label| written_label_len(label, node.name()));
+        node.own().len() + own.sum::<usize>() + self.numbers.len()
     }
 
-    fn write(&self, buffer: &mut BytesMut) {
+    /// Writes a node with these labels.
+    fn write(&self, node: &EncodedObject, buffer: &mut BytesMut) {
         encode_key(LIST_TAG, WireType::LengthDelimited, buffer);
-        encode_varint(self.len as u64, buffer);
-        buffer.extend_from_slice(self.fields.0);
-        for own in self.labels.iter().filter(|label| label.number == 0) {
-            encoding::message::encode(LABELS_TAG, &**own.label, buffer);
+        encode_varint(self.len_of(node) as u64, buffer);
+        node.own().write_head(buffer);
+        for label in &self.own {
+            write_label(label, node.name(), buffer);
         }
-        buffer.extend_from_slice(self.fields.1);
-        if self.numbers_len > 0 {
-            encode_key(NUMBERS_TAG, WireType::LengthDelimited, buffer);
-            encode_varint(self.numbers_len as u64, buffer);
-            for label in self.labels.iter().filter(|label| label.number > 0) {
-                encode_varint(label.number.into(), buffer);
-            }
-        }
+        node.own().write_tail(buffer);
+        buffer.extend_from_slice(&self.numbers);
     }
 }
 
@@ -225,7 +197,7 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     use super::*;
-    use crate::buckets::{Buckets, render};
+    use crate::buckets::{Buckets, NodeLabels, render};
 
     fn label(key: &str, value: &str) -> v1::Label {
         v1::Label {
@@ -277,8 +249,8 @@ mod tests {
     struct Nodes {
         buckets: Buckets,
         keys: Arc<KeySet>,
-        interned: BTreeSet<(String, String)>,
-        labels: HashMap<(String, String), Arc<v1::Label>>,
+        interned: BTreeSet<(String, String, bool)>,
+        labels: HashMap<(String, String, bool), Arc<v1::SharedLabel>>,
     }
 
     impl Nodes {
@@ -294,15 +266,21 @@ mod tests {
         fn put(&mut self, node: &v1::Node) {
             let bucket = bucket::of(&node.name, self.buckets.count());
             let labels = node.labels.iter().map(|label| {
-                let key = (label.key.clone(), label.value.clone());
+                let shared = NodeLabels::label(label.clone(), &node.name);
+                let key = (
+                    shared.key.clone(),
+                    shared.value.clone(),
+                    shared.value_is_node_name,
+                );
                 // Not all equal labels are the same object: a label is dropped with the last node that has it.
                 if self.interned.insert(key.clone()) || self.interned.len().is_multiple_of(5) {
-                    self.labels.insert(key.clone(), Arc::new(label.clone()));
+                    self.labels.insert(key.clone(), Arc::new(shared));
                 }
                 Arc::clone(&self.labels[&key])
             });
-            let object = EncodedObject::of_node(node.clone(), labels.collect(), "1", bucket);
-            self.buckets.put(Arc::new(object));
+            let labels = Arc::new(NodeLabels::new(labels.collect()));
+            self.buckets
+                .put(EncodedObject::of_node(node.clone(), labels, "1", bucket));
         }
 
         fn render(&mut self, has: &dyn Fn(&Digest) -> bool, shared: bool) -> Vec<v1::Bucket> {

@@ -8,7 +8,7 @@ use crate::Resource;
 use nodewise_projection::{
     Key, KeySet, Node, Pod, Revision, Unready, Workload, buckets::EncodedObject, reduce_node,
 };
-use nodewise_proto::{bucket, v1};
+use nodewise_proto::v1;
 
 use super::{Change, Revisions, Store, Transition, is_cached, pods, staged::Staged};
 
@@ -97,35 +97,23 @@ impl Cached for Node {
 
     fn missing(store: &Store, _: Resource, listed: &[Self]) -> Vec<String> {
         let listed = listed.iter().map(|node| &*node.projection.name);
-        missing(store.nodes.iter().map(|node| node.name()), listed)
+        let staged = store.node_pages.iter().flatten().map(EncodedObject::name);
+        missing(store.nodes.iter().map(EncodedObject::name), staged.chain(listed))
             .into_iter()
             .map(str::to_owned)
             .collect()
     }
 
-    fn put(mut self, store: &mut Store) -> Option<Transition> {
-        let bucket = bucket::of(&self.projection.name, store.bucket_count());
-        let labels = std::mem::take(&mut self.projection.labels);
-        let labels = store.labels.intern(labels);
-        let new = EncodedObject::of_node(self.projection, labels, &self.resource_version, bucket);
-        let new = Arc::new(new);
-        let old = store.nodes.put(Arc::clone(&new));
-        if let Some(old) = &old {
-            store.labels.release(old);
+    fn put(self, store: &mut Store) -> Option<Transition> {
+        let node = store.encode_node(self);
+        keep_node(store, node)
+    }
+
+    fn put_pages(store: &mut Store, notify: &mut dyn FnMut(&Store, Option<Transition>)) {
+        for node in std::mem::take(&mut store.node_pages).into_iter().flatten() {
+            let transition = keep_node(store, node);
+            notify(store, transition);
         }
-        let keys = store.keys.of_nodes();
-        // Heartbeats change nodes all the time, but not the part that is sent.
-        if old
-            .as_ref()
-            .is_some_and(|old| old.is_sent_as_same_bytes(&new, keys))
-        {
-            return None;
-        }
-        store.cuts.check(Resource::NODES, "", &new, keys);
-        Some(changed_node(
-            old.map(|old| sent(old.node(), keys)),
-            Some(sent(new.node(), keys)),
-        ))
     }
 
     fn remove(self, store: &mut Store) -> Option<Transition> {
@@ -137,6 +125,25 @@ impl Cached for Node {
         let old = store.remove_node(id)?;
         Some(changed_node(Some(old), None))
     }
+}
+
+/// Caches a node.
+fn keep_node(store: &mut Store, new: EncodedObject) -> Option<Transition> {
+    let old = store.nodes.put(new.clone());
+    if let Some(old) = &old {
+        store.labels.release(old);
+    }
+    let keys = store.keys.of_nodes();
+    // Heartbeats change nodes all the time, but not the part that is sent.
+    let is_same = |old: &EncodedObject| old.is_sent_as_same_bytes(&new, keys);
+    if old.as_ref().is_some_and(is_same) {
+        return None;
+    }
+    store.cuts.check(Resource::NODES, "", &new, keys);
+    Some(changed_node(
+        old.map(|old| sent(old.node(), keys)),
+        Some(sent(new.node(), keys)),
+    ))
 }
 
 fn changed_node(old: Option<v1::Node>, new: Option<v1::Node>) -> Transition {
@@ -161,10 +168,7 @@ impl Cached for Pod {
         let kept =
             namespaces.flat_map(|(namespace, content)| content.pods.names().map(|name| (&**namespace, name)));
         let listed = listed.iter().map(|pod| (&*pod.namespace, &*pod.projection.name));
-        let staged = store
-            .pages
-            .iter()
-            .map(|staged| (&*staged.namespace, staged.pod.name()));
+        let staged = store.pages.iter().map(|(namespace, pod)| (namespace, pod.name()));
         missing(kept, staged.chain(listed))
             .into_iter()
             .map(|(namespace, name)| (namespace.into(), name.to_owned()))

@@ -20,7 +20,7 @@ use super::target_node;
 #[derive(Debug, Default)]
 pub(super) struct Pods {
     /// A hash table instead of a map, because the pods contain their names.
-    names: HashTable<Arc<EncodedObject>>,
+    names: HashTable<EncodedObject>,
     hasher: RandomState,
     /// Pods by the uid of the workload that controls them, and by the kind of its buckets: anyone may name the uid of a
     /// workload of another kind.
@@ -76,9 +76,9 @@ impl Selected {
     }
 
     /// Updates the selection for an orphan with these labels that came or changed.
-    fn put(&mut self, orphan: &Arc<EncodedObject>, labels: &[v1::Label]) {
+    fn put(&mut self, orphan: &EncodedObject, labels: &[v1::Label]) {
         if orphan.has_labels_of(&self.selector) && self.selector.selects(labels) {
-            self.orphans.put(Arc::clone(orphan));
+            self.orphans.put(orphan.clone());
         } else {
             self.orphans.take_out(orphan);
         }
@@ -94,7 +94,7 @@ impl Pods {
         self.names.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<EncodedObject>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &EncodedObject> {
         self.names.iter()
     }
 
@@ -102,13 +102,13 @@ impl Pods {
         self.names.iter().map(|pod| pod.name())
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Arc<EncodedObject>> {
+    pub(super) fn get(&self, name: &str) -> Option<&EncodedObject> {
         self.names
             .find(self.hasher.hash_one(name), |pod| pod.name() == name)
     }
 
     /// The pods that name a workload of this uid as their controller, whatever its kind.
-    pub(super) fn owned(&self, uid: &str) -> impl Iterator<Item = &Arc<EncodedObject>> {
+    pub(super) fn owned(&self, uid: &str) -> impl Iterator<Item = &EncodedObject> {
         let sets = [Placement::Node, Placement::Name].map(|placement| self.owned_in(placement, uid));
         sets.into_iter().flatten().flat_map(Buckets::iter)
     }
@@ -176,7 +176,7 @@ impl Pods {
     }
 
     /// The pods for which it is not known whether a workload selects them, because not all of their labels are cached.
-    pub(super) fn undecided(&self, workload: &Workload) -> impl Iterator<Item = &Arc<EncodedObject>> {
+    pub(super) fn undecided(&self, workload: &Workload) -> impl Iterator<Item = &EncodedObject> {
         let cut = self.cut.iter().filter_map(|name| self.get(name));
         cut.filter(|pod| match pod.owner() {
             Some(uid) => *uid == *workload.uid,
@@ -186,7 +186,7 @@ impl Pods {
     }
 
     /// The pods of which not all labels are cached, and whose cached labels are not those of these keys.
-    pub(super) fn cut_otherwise(&self, keys: &Arc<KeySet>) -> impl Iterator<Item = &Arc<EncodedObject>> {
+    pub(super) fn cut_otherwise(&self, keys: &Arc<KeySet>) -> impl Iterator<Item = &EncodedObject> {
         let cut = self.cut.iter().filter_map(|name| self.get(name));
         cut.filter(|pod| pod.known().is_some_and(|known| !Arc::ptr_eq(known, keys)))
     }
@@ -203,7 +203,7 @@ impl Pods {
         pod: EncodedObject,
         is_newer: bool,
         layout: &Layout,
-    ) -> Option<Arc<EncodedObject>> {
+    ) -> Option<EncodedObject> {
         let name: Box<str> = pod.name().into();
         let is_left_out = self.is_left_out(&name);
         let is_ahead = is_newer || self.is_ahead(&name);
@@ -223,8 +223,7 @@ impl Pods {
     }
 
     /// Caches a pod. Returns the pod of the same name that was cached before.
-    pub(super) fn put(&mut self, pod: EncodedObject, layout: &Layout) -> Option<Arc<EncodedObject>> {
-        let pod = Arc::new(pod);
+    pub(super) fn put(&mut self, pod: EncodedObject, layout: &Layout) -> Option<EncodedObject> {
         self.left_out.remove(pod.name());
         self.ahead.remove(pod.name());
         if pod.known().is_some() {
@@ -237,9 +236,9 @@ impl Pods {
             .names
             .entry(hash(&pod), |kept| kept.name() == pod.name(), |kept| hash(kept));
         let old = match entry {
-            Entry::Occupied(mut entry) => Some(std::mem::replace(entry.get_mut(), Arc::clone(&pod))),
+            Entry::Occupied(mut entry) => Some(std::mem::replace(entry.get_mut(), pod.clone())),
             Entry::Vacant(entry) => {
-                entry.insert(Arc::clone(&pod));
+                entry.insert(pod.clone());
                 None
             }
         };
@@ -261,7 +260,7 @@ impl Pods {
         old
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<Arc<EncodedObject>> {
+    pub(super) fn remove(&mut self, name: &str) -> Option<EncodedObject> {
         let hash = self.hasher.hash_one(name);
         let found = self.names.find_entry(hash, |pod| pod.name() == name).ok()?;
         let (pod, _) = found.remove();
@@ -323,7 +322,7 @@ pub(super) fn encode(
     let owner = controller.map(|controller| &*controller.uid);
     let placement = controller.map_or_else(Placement::default, |owner| layout.placement(&owner.kind));
     let part = parts.intern(&shared.encode_to_vec(), owner, is_cut.then_some(keys), placement);
-    let stored = EncodedObject::new(pod, Some(part), version, bucket);
+    let stored = EncodedObject::of_pod(pod, Some(part), version, bucket);
     pod.labels = shared.labels;
     pod.controller = shared.controller;
     stored

@@ -3,6 +3,7 @@
 //! No plan may be made from half a list, so these pods are not visible. They are already encoded for the cache, because
 //! a whole list of decoded pods takes several times as much memory.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use nodewise_projection::{Pod, Unready, buckets::EncodedObject};
@@ -22,32 +23,75 @@ pub(super) struct Staged {
 
 /// Stored page by page, so that a page is freed when its pods are cached.
 #[derive(Debug, Default)]
-pub(super) struct Pages(Vec<Vec<Staged>>);
+pub(super) struct Pages(Vec<Page>);
+
+/// A list is ordered by namespace, and most pods are ready. So a pod takes 8 bytes here.
+#[derive(Debug, Default)]
+struct Page {
+    pods: Vec<EncodedObject>,
+    /// The namespaces of the pods, and how many pods in turn are in each.
+    namespaces: Vec<(Arc<str>, usize)>,
+    /// By index of the pod, ascending.
+    unready: Vec<(usize, Box<Unready>)>,
+}
+
+impl Page {
+    /// Counts one more pod of a namespace, and returns the namespace.
+    fn count(&mut self, namespace: &str) -> &Arc<str> {
+        if self
+            .namespaces
+            .last()
+            .is_none_or(|(last, _)| **last != *namespace)
+        {
+            self.namespaces.push((namespace.into(), 0));
+        }
+        let (namespace, count) = self.namespaces.last_mut().expect("it was just added");
+        *count += 1;
+        namespace
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (&str, &EncodedObject)> {
+        let namespaces = self.namespaces.iter();
+        let namespaces = namespaces.flat_map(|(namespace, count)| repeat_n(&**namespace, *count));
+        namespaces.zip(&self.pods)
+    }
+
+    fn into_pods(self) -> impl Iterator<Item = Staged> {
+        let namespaces = self.namespaces.into_iter();
+        let namespaces = namespaces.flat_map(|(namespace, count)| repeat_n(namespace, count));
+        let mut unready = self.unready.into_iter().peekable();
+        let pods = namespaces.zip(self.pods).enumerate();
+        pods.map(move |(index, (namespace, pod))| Staged {
+            namespace,
+            pod,
+            unready: unready
+                .next_if(|(at, _)| *at == index)
+                .map(|(_, unready)| unready),
+        })
+    }
+}
 
 impl Pages {
     pub(super) fn add(
         &mut self,
-        page: impl Iterator<Item = Pod>,
+        pods: impl Iterator<Item = Pod>,
         keys: &mut Keys,
         parts: &mut Parts,
         layout: &Layout,
     ) {
-        let mut staged: Vec<Staged> = Vec::with_capacity(page.size_hint().1.unwrap_or_default());
-        for mut pod in page {
-            let namespace = match staged.last() {
-                Some(staged) if *staged.namespace == *pod.namespace => Arc::clone(&staged.namespace),
-                _ => pod.namespace.as_str().into(),
-            };
-            let keys = keys.of_pods(&namespace);
+        let mut page = Page {
+            pods: Vec::with_capacity(pods.size_hint().1.unwrap_or_default()),
+            ..Page::default()
+        };
+        for mut pod in pods {
+            let keys = keys.of_pods(page.count(&pod.namespace));
             let version = &*pod.resource_version;
             let stored = pods::encode(&mut pod.projection, version, &keys, parts, layout);
-            staged.push(Staged {
-                namespace,
-                pod: stored,
-                unready: pod.unready.take(),
-            });
+            page.unready
+                .extend(pod.unready.take().map(|unready| (page.pods.len(), unready)));
+            page.pods.push(stored);
         }
-        self.0.push(staged);
+        self.0.push(page);
     }
 
     /// Discards the pages of a list that was given up.
@@ -57,11 +101,12 @@ impl Pages {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Staged> {
-        self.0.iter().flatten()
+    /// The pods and their namespaces.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &EncodedObject)> {
+        self.0.iter().flat_map(Page::iter)
     }
 
     pub(super) fn into_pods(self) -> impl Iterator<Item = Staged> {
-        self.0.into_iter().flatten()
+        self.0.into_iter().flat_map(Page::into_pods)
     }
 }

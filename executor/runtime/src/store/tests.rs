@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewise_projection::{Node, Pod, reduce_node};
+use nodewise_projection::{Node, Pod, buckets::NodeLabels, reduce_node};
 use nodewise_proto::bucket::{Digest, Receiver};
 use nodewise_proto::{nodes, v1};
 use prost::Message as _;
@@ -453,6 +453,55 @@ fn labels_of_nodes_go_with_the_last_node_that_has_them() {
     assert_eq!(store.labels.len(), 0);
 }
 
+// No plan is made from half a list of nodes: it would delete the pods of the other nodes.
+#[test]
+fn nodes_of_a_list_count_when_the_list_is_complete() {
+    let mut store = Store::new(&[DAEMON_SETS], 4);
+    let node = |name: &str| {
+        let labels = json!({"kubernetes.io/hostname": name, "of": format!("of {name}")});
+        Node::from_json(&json!({"metadata": {"name": name, "resourceVersion": "1", "labels": labels}}))
+            .expect("a node")
+    };
+    let page = |store: &mut Store, names: &[&str], is_first| {
+        let nodes = names.iter().map(|name| node(name)).collect();
+        assert!(store.apply(ClusterEvent::NodePage { nodes, is_first }).is_empty());
+    };
+    let complete = |store: &mut Store, last: &[&str]| {
+        let nodes = last.iter().map(|name| node(name)).collect();
+        let transitions = store.apply(ClusterEvent::Nodes(crate::testing::listed(nodes)));
+        let changes = transitions.into_iter().map(|transition| {
+            let Transition::Node(change) = transition else {
+                panic!("{transition:?}")
+            };
+            let name = |node: Option<v1::Node>| node.map(|node| node.name);
+            (name(change.old), name(change.new))
+        });
+        changes.collect::<Vec<_>>()
+    };
+    let some = |name: &str| Some(name.to_owned());
+    page(&mut store, &["a", "b"], true);
+    assert_eq!(store.count(Resource::NODES), 0);
+    assert!(store.unsynced().any(|resource| resource == Resource::NODES));
+    let came = complete(&mut store, &["c"]);
+    assert_eq!(came, [(None, some("a")), (None, some("b")), (None, some("c"))]);
+
+    page(&mut store, &["given up"], true);
+    page(&mut store, &["b"], true);
+    page(&mut store, &["d"], false);
+    let names = ["a", "b", "c", "d", "given up"];
+    let has = |store: &Store| names.map(|name| store.has_node(name));
+    assert_eq!(has(&store), [true, true, true, false, false]);
+    let mut changes = complete(&mut store, &[]);
+    changes.sort_unstable();
+    assert_eq!(changes, [(None, some("d")), (some("a"), None), (some("c"), None)]);
+    assert_eq!(has(&store), [false, true, false, true, false]);
+    assert_eq!(
+        store.labels.len(),
+        3,
+        "those of b and d, which have one in common"
+    );
+}
+
 // Orphans that a workload does not select are not sent, in whatever order objects came and changed.
 #[test]
 fn orphans_are_sent_that_the_workload_selects() {
@@ -570,7 +619,11 @@ fn buckets_are_those_of_the_reduced_projections() {
             let digest = Sha256::digest(expected.encode_to_vec());
             assert_eq!(bucket.digest[..], digest[..]);
         }
-        let named = |key: &String| keys.sent(&[label(key).into()]).next().is_some();
+        let named = |key: &String| {
+            keys.sent(&[NodeLabels::label(label(key), "").into()])
+                .next()
+                .is_some()
+        };
         assert!(asked.reads.node_labels.iter().all(named));
     }
 }

@@ -65,6 +65,9 @@ impl Watched for Node {
     fn event(delta: Delta<Self>) -> ClusterEvent {
         ClusterEvent::Nodes(delta)
     }
+    fn page(nodes: Vec<Self>, is_first: bool) -> Result<ClusterEvent, Vec<Self>> {
+        Ok(ClusterEvent::NodePage { nodes, is_first })
+    }
 }
 
 impl Watched for RolloutPolicy {

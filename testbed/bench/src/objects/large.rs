@@ -9,18 +9,17 @@ use nodewise_executor::daemon_set::DaemonSets;
 use nodewise_executor::deployment::Deployments;
 use nodewise_executor::replica_set::{REPLICA_SETS, ReplicaSets};
 use nodewise_projection::{Node, Pod, Revision, Workload};
-use nodewise_runtime::Delta;
 use nodewise_runtime::event::ClusterEvent;
 use nodewise_runtime::kind::cached_kinds;
 use nodewise_runtime::store::{CachedKind, Store};
 
 use super::manifests::{CREATED, REPLICA_SET_UID, node, replica_set};
 use super::replica_set::{NAME, template};
-use super::{BUCKETS, Caches, Cluster, DAEMON_SETS, FIRST_VERSION, PodOnNode, listed};
+use super::{BUCKETS, Caches, Cluster, DAEMON_SETS, PodOnNode, listed};
 
 /// The pods of a ReplicaSet.
 const REPLICAS: usize = 50;
-/// The pods that a watch passes on at a time: about 1 MiB of them.
+/// The pods, or the nodes, that a watch passes on at a time: about 1 MiB of pods.
 const PAGE: usize = 150;
 
 /// The size of the cluster.
@@ -49,6 +48,12 @@ impl Spent {
         let read = read();
         self.reading += begun.elapsed();
         read
+    }
+
+    fn caching(&mut self, cache: impl FnOnce()) {
+        let begun = Instant::now();
+        cache();
+        self.caching += begun.elapsed();
     }
 }
 
@@ -115,20 +120,23 @@ impl Filling {
         })
     }
 
-    /// Lists all nodes. A watch passes the nodes of a list on all at once.
+    /// Lists all nodes, a few at a time.
     ///
     /// # Errors
     /// A node is not one that an apiserver would serve.
     pub fn add_nodes(&mut self) -> Result<Spent> {
         let mut spent = Spent::default();
-        let mut nodes = Vec::new();
+        let (mut page, mut is_first) = (Vec::with_capacity(PAGE), true);
         for number in 0..self.size.nodes {
             let text = node(number).to_string();
-            nodes.push(spent.reading(|| Node::from_text(&text)).context("a node")?);
+            page.push(spent.reading(|| Node::from_text(&text)).context("a node")?);
+            if page.len() == PAGE {
+                let nodes = std::mem::replace(&mut page, Vec::with_capacity(PAGE));
+                spent.caching(|| self.apply(ClusterEvent::NodePage { nodes, is_first }));
+                is_first = false;
+            }
         }
-        let begun = Instant::now();
-        self.apply(ClusterEvent::Nodes(listed(nodes)));
-        spent.caching = begun.elapsed();
+        spent.caching(|| self.apply(ClusterEvent::Nodes(listed(page))));
         Ok(spent)
     }
 
@@ -146,18 +154,12 @@ impl Filling {
         for text in of_daemon_sets.chain(others) {
             page.push(spent.reading(|| Pod::from_text(&text)).context("a pod")?);
             if page.len() == PAGE {
-                let begun = Instant::now();
                 let pods = std::mem::replace(&mut page, Vec::with_capacity(PAGE));
-                self.apply(ClusterEvent::PodPage { pods, is_first });
-                (is_first, spent.caching) = (false, spent.caching + begun.elapsed());
+                spent.caching(|| self.apply(ClusterEvent::PodPage { pods, is_first }));
+                is_first = false;
             }
         }
-        let begun = Instant::now();
-        self.apply(ClusterEvent::Pods(Delta::Listed {
-            objects: page,
-            resource_version: FIRST_VERSION.to_string(),
-        }));
-        spent.caching += begun.elapsed();
+        spent.caching(|| self.apply(ClusterEvent::Pods(listed(page))));
         Ok(spent)
     }
 

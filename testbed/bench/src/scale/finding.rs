@@ -131,7 +131,7 @@ fn about(size: Size) -> String {
         "The executor's caches (`Store`) in a cluster of {} nodes: each of {daemon_sets} DaemonSets has a pod on every node, and {others} pods \
          belong to ReplicaSets of 50 pods, as an executor with all controllers caches them. A process has these caches, the executor's \
          allocator, and nothing else of the executor: no connections, no pages of the apiserver's lists, no queues and no metrics. It fills the \
-         caches as the watches do: all nodes of a list at once, and pods a few at a time. Each object is made, read and cached before the next \
+         caches as the watches do: a few nodes or pods of a list at a time. Each object is made, read and cached before the next \
          one, so the process never has the JSON of more than one. Memory is resident memory according to the kernel. After a \
          list the allocator keeps some of the memory that is free again. So bytes for a pod are what another process takes for \
          the same pods without any node, and bytes for a node what the first process has more than that one. The time to make the JSON is not counted; the executor reads \
