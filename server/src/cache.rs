@@ -255,11 +255,14 @@ impl Cache {
         memory
     }
 
-    /// Removes pod buckets that newer buckets of the same workload have replaced. Requests hardly ever name them again. Without
-    /// this they would fill a cache of any size in time.
-    pub(crate) fn remove_pods(&self, pods: &[Digest]) {
-        for digest in pods {
-            self.entries.remove(&Key::Pods(*digest));
+    /// Removes the buckets that newer ones have replaced in the last plan for a workload. Requests hardly ever name them again. Without
+    /// this they would fill a cache of any size in time. Other workloads of the cluster have the same node buckets. A request for one of
+    /// them that still names the former one is sent again with the bucket.
+    pub(crate) fn remove_superseded(&self, memory: &Memory) {
+        let pods = memory.superseded_pods().iter().map(|digest| Key::Pods(*digest));
+        let nodes = memory.superseded_nodes().iter().map(|digest| Key::Nodes(*digest));
+        for key in pods.chain(nodes) {
+            self.entries.remove(&key);
         }
     }
 

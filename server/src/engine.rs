@@ -25,6 +25,7 @@ use crate::{
     render,
     response_memory::{self, Caller, Explanations, Needs},
     size::ByteSize,
+    steps,
     warnings::{OddKind, OddReason, Warnings},
     workload::AnySnapshot,
 };
@@ -105,7 +106,7 @@ impl Engine {
             snapshot,
             mut memory,
             warnings,
-        } = step("parse", || {
+        } = step(steps::PARSE, || {
             parse::request::plan(request, self.context(stop), recall)
         })?;
         self.count_warnings(&warnings);
@@ -124,13 +125,13 @@ impl Engine {
             "nodewise.pods",
             buckets.iter().map(|bucket| bucket.pods.len()).sum(),
         );
-        let plan = step("decide", || snapshot.plan(&mut memory, stop)).ok_or(Refusal::Stopped)?;
+        let plan = step(steps::DECIDE, || snapshot.plan(&mut memory, stop)).ok_or(Refusal::Stopped)?;
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_counts();
         if by_digest {
-            self.cache.remove_pods(memory.superseded_pods());
+            self.cache.remove_superseded(&memory);
             self.cache.remember(snapshot.uid(), memory);
         }
-        let plan = step("render", || {
+        let plan = step(steps::RENDER, || {
             render::plan(plan, snapshot.reference(), snapshot.options().scope, &warnings)
         });
         drop(snapshot);

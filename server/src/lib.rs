@@ -33,6 +33,7 @@ mod simulate;
 mod simulated;
 mod size;
 mod size_estimate;
+mod steps;
 mod stream;
 mod streams;
 mod warnings;

@@ -11,6 +11,7 @@ use crate::{
     refusal::Refusal,
     render,
     response_memory::{Caller, Needs},
+    steps,
 };
 
 /// Bytes that a node takes while the request is answered, besides the request.
@@ -41,18 +42,18 @@ impl Engine {
         request: v1::EvaluateNodesRequest,
         caller: Caller<'_>,
     ) -> Result<v1::EvaluateNodesResponse, Refusal> {
-        let parsed = step("parse", || {
+        let parsed = step(steps::PARSE, || {
             parse::evaluate_nodes(request, self.context(caller.stop))
         })?;
         count("nodewise.nodes", parsed.nodes.len());
         let work = work(&parsed);
         (caller.hold)(Needs::Besides(work))?;
-        let evaluations = step("decide", || {
+        let evaluations = step(steps::DECIDE, || {
             let (candidates, operators) = (&parsed.candidates, parsed.comparison_operators);
             overhead::evaluate(candidates, &parsed.nodes, operators, caller.stop)
         });
         let evaluations = evaluations.ok_or(Refusal::Stopped)?;
-        let response = step("render", || respond(parsed, evaluations, work, caller))?;
+        let response = step(steps::RENDER, || respond(parsed, evaluations, work, caller))?;
         (caller.hold)(Needs::Alone(2 * response.encoded_len() + heap(&response)))?;
         Ok(response)
     }

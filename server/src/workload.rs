@@ -166,6 +166,14 @@ impl Memory {
         }
     }
 
+    /// The node lists that newer ones have replaced in the last plan.
+    pub(crate) fn superseded_nodes(&self) -> &[Digest] {
+        match self {
+            Self::DaemonSet(cache) => cache.superseded_nodes(),
+            Self::ReplicaSet(_) | Self::Deployment => &[],
+        }
+    }
+
     /// How many bucket results the last plan computed and reused.
     pub(crate) fn take_counts(&mut self) -> CacheCounts {
         match self {

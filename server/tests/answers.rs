@@ -362,6 +362,27 @@ fn the_cache_is_bounded_and_evicted_buckets_are_missing() {
     assert!(missing.digests.is_empty(), "more than 32 are named by index only");
 }
 
+// Nodes and pods change all the time. Each change brings a bucket that no later request names again.
+#[test]
+fn buckets_that_others_have_replaced_leave_the_cache() {
+    let engine = engine();
+    let mut cluster = Cluster::settled(40);
+    let mut held = Vec::new();
+    for round in 0..20 {
+        cluster.nodes[round % 40].unschedulable ^= true;
+        cluster.nodes[(round + 7) % 40].ready = v1::ConditionStatus::False.into();
+        cluster.pods[round % 40].ready = v1::ConditionStatus::False.into();
+        let request = cluster.request(8, Form::InlineWithDigest);
+        engine.plan(request, &never).expect("a plan");
+        held.push(engine.cache().entries());
+    }
+    // Those of the last request, and what the plan remembers.
+    assert!(held.iter().all(|entries| *entries <= 8 + 8 + 1), "{held:?}");
+    engine
+        .plan(cluster.request(8, Form::DigestOnly), &never)
+        .expect("all current buckets are there");
+}
+
 #[test]
 fn undelivered_reports_are_folded_before_planning() {
     let cluster = Cluster::empty(3);

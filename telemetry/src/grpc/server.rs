@@ -77,6 +77,9 @@ impl<S> Traced<S> {
     }
 }
 
+/// The attributes that the span of a call usually gets, so that their list need not grow.
+const ATTRIBUTES: usize = 16;
+
 /// The trace context of a call. It includes a new server span if the call is traced.
 fn context<B>(method: &Method, request: &Request<B>) -> OtelContext {
     let Some(tracer) = traces::tracer() else {
@@ -86,15 +89,12 @@ fn context<B>(method: &Method, request: &Request<B>) -> OtelContext {
     if !method.begins_traces && !caller.has_active_span() {
         return caller;
     }
-    let span = tracer
-        .span_builder(method.name)
-        .with_kind(SpanKind::Server)
-        .with_attributes([
-            KeyValue::new("rpc.system.name", "grpc"),
-            KeyValue::new("rpc.method", method.name),
-        ])
-        .start_with_context(tracer, &caller);
-    caller.with_span(span)
+    let mut attributes = Vec::with_capacity(ATTRIBUTES);
+    attributes.push(KeyValue::new("rpc.system.name", "grpc"));
+    attributes.push(KeyValue::new("rpc.method", method.name));
+    let mut span = tracer.span_builder(method.name).with_kind(SpanKind::Server);
+    span.attributes = Some(attributes);
+    caller.with_span(span.start_with_context(tracer, &caller))
 }
 
 impl<S: NamedService> NamedService for Traced<S> {

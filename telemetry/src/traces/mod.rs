@@ -10,7 +10,7 @@ mod step;
 pub(crate) mod tally;
 
 pub use export::{SpanLayer, layer, lost, provider, shut_down};
-pub use step::{count, step};
+pub use step::{Step, count, step};
 
 /// The tracer for spans that are made without `tracing`. Not set while traces are off.
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();

@@ -12,28 +12,34 @@ use opentelemetry_sdk::trace::SdkTracer;
 /// a short span is not visible in a trace of calls that take milliseconds.
 const MIN_SPAN: Duration = Duration::from_millis(1);
 
-/// Runs a step of the current span's work. If the span is recorded, its attribute `nodewise.<name>.duration` is the duration of the
-/// step in seconds. A step of at least one millisecond also gets a child span, which is not the current span during the step.
-pub fn step<T>(name: &'static str, work: impl FnOnce() -> T) -> T {
+/// A kind of step.
+#[derive(Debug, Clone, Copy)]
+pub struct Step {
+    /// The name of its span.
+    pub name: &'static str,
+    /// The attribute for its duration: `nodewise.<name>.duration`.
+    pub duration: &'static str,
+}
+
+/// Runs a step of the current span's work. If the span is recorded, it gets the duration of the step in seconds as an attribute. A step
+/// of at least one millisecond also gets a child span, which is not the current span during the step.
+pub fn step<T>(step: Step, work: impl FnOnce() -> T) -> T {
     let is_recorded = Context::map_current(|here| here.span().is_recording());
     let Some(tracer) = super::tracer().filter(|_| is_recorded) else {
         return work();
     };
     let (start, began) = (SystemTime::now(), Instant::now());
     let result = work();
-    record(tracer, name, start, began.elapsed());
+    record(tracer, step, start, began.elapsed());
     result
 }
 
-fn record(tracer: &SdkTracer, name: &'static str, start: SystemTime, took: Duration) {
+fn record(tracer: &SdkTracer, step: Step, start: SystemTime, took: Duration) {
     if took >= MIN_SPAN {
-        let span = tracer.span_builder(name).with_start_time(start);
+        let span = tracer.span_builder(step.name).with_start_time(start);
         span.start(tracer).end_with_timestamp(start + took);
     }
-    set_attribute(KeyValue::new(
-        format!("nodewise.{name}.duration"),
-        took.as_secs_f64(),
-    ));
+    set_attribute(KeyValue::new(step.duration, took.as_secs_f64()));
 }
 
 /// Sets an integer attribute of the current span.
@@ -60,11 +66,16 @@ mod tests {
             .build();
         let tracer = provider.tracer("test");
         let call = Context::new().with_span(tracer.start("call"));
+        let [short, long] = [
+            ("short", "nodewise.short.duration"),
+            ("long", "nodewise.long.duration"),
+        ]
+        .map(|(name, duration)| Step { name, duration });
         let start = SystemTime::UNIX_EPOCH + Duration::from_hours(1);
         {
             let _here = call.attach();
-            record(&tracer, "short", start, Duration::from_micros(999));
-            record(&tracer, "long", start, Duration::from_millis(1));
+            record(&tracer, short, start, Duration::from_micros(999));
+            record(&tracer, long, start, Duration::from_millis(1));
             count("nodes", 7);
         }
         let spans = exporter.get_finished_spans().expect("spans");

@@ -35,6 +35,7 @@ pub struct PlanCache {
     view: Option<Digest>,
     stages: Option<Digest>,
     buckets: Vec<CachedBucket>,
+    superseded_nodes: Vec<Digest>,
     counts: CacheCounts,
 }
 
@@ -86,6 +87,12 @@ impl PlanCache {
         self.identities.superseded()
     }
 
+    /// Digests of the non-empty node lists that the last plan replaced.
+    #[must_use]
+    pub fn superseded_nodes(&self) -> &[Digest] {
+        &self.superseded_nodes
+    }
+
     /// The counts since the last call.
     pub fn take_counts(&mut self) -> CacheCounts {
         std::mem::take(&mut self.counts)
@@ -97,8 +104,10 @@ impl PlanCache {
         let fits = self.buckets.iter().flat_map(|known| &known.fits);
         let stages = self.buckets.iter().flat_map(|known| &known.stages);
         let summaries = self.buckets.iter().flat_map(|known| &known.summary);
-        [size_of_val(self), size_of_val(&*self.buckets)]
+        let lists = [size_of_val(&*self.buckets), size_of_val(&*self.superseded_nodes)];
+        [size_of_val(self)]
             .into_iter()
+            .chain(lists)
             .chain(fits.map(|fits| size_of_val(&*fits.result)))
             .chain(stages.map(|stages| size_of_val(&*stages.result)))
             .chain(summaries.map(|summary| summary.result.bytes()))
@@ -148,6 +157,7 @@ impl PlanCache {
         mut each: impl FnMut(&'a Bucket, &BucketSummary, &[StageSet]),
     ) -> Option<()> {
         self.drop_invalid(snapshot, (resolution, classifier), detail, policy);
+        self.superseded_nodes.clear();
         // Neither is needed while the nodes stay the same.
         let mut evaluation = None;
         let keys = LazyCell::new(|| policy.keys());
@@ -168,6 +178,10 @@ impl PlanCache {
                     .is_some_and(|known| !known.result.is_valid(classifier))
             {
                 let evaluation = (&mut evaluation, eligibility);
+                let former = fits.as_ref().filter(|fits| !fits.result.is_empty());
+                let former = former.and_then(|fits| fits.of);
+                self.superseded_nodes
+                    .extend(former.filter(|former| bucket.nodes.digest() != Some(former)));
                 let fits = cached_fits(fits, bucket, evaluation, cancellation, &mut self.counts)?;
                 let ds = &snapshot.workload;
                 let result = BucketSummary::of(bucket, fits, ds, classifier, detail, cancellation)?;

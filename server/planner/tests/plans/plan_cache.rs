@@ -122,6 +122,39 @@ fn only_changed_buckets_are_computed() {
 }
 
 #[test]
+fn node_lists_that_were_replaced_are_named() {
+    let mut cluster = Cluster::new(4);
+    let mut cache = PlanCache::default();
+    let mut replaced = |cluster: &Cluster| {
+        let snapshot = in_buckets(&cluster.snapshot(), 2);
+        let plan = nodewise_planner::daemonset::plan_until(&snapshot, &mut cache, &|| false);
+        plan.expect("nothing asks to stop");
+        let digests = snapshot
+            .buckets
+            .iter()
+            .map(|bucket| *bucket.nodes.digest().expect("one"));
+        (digests.collect::<Vec<_>>(), cache.superseded_nodes().to_vec())
+    };
+    let (first, none) = replaced(&cluster);
+    assert_eq!(none, [[0; 32]; 0]);
+    cluster.nodes[0].taints = vec![taint("a:NoSchedule")];
+    let (second, former) = replaced(&cluster);
+    let changed: Vec<_> = first
+        .iter()
+        .filter(|digest| !second.contains(digest))
+        .copied()
+        .collect();
+    assert_eq!((former.len(), former), (1, changed));
+    assert_eq!(replaced(&cluster).1, [[0; 32]; 0], "nothing changed");
+    cluster.ds.scheduling.node_name = "node-0".to_owned();
+    assert_eq!(
+        replaced(&cluster).1,
+        [[0; 32]; 0],
+        "other results for the same nodes"
+    );
+}
+
+#[test]
 fn summaries_expire_when_pods_become_available() {
     let mut cluster = Cluster::new(2).min_ready(10);
     cluster.pod("settled@node-0 new since=990");
