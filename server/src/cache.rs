@@ -258,10 +258,10 @@ impl Cache {
     /// Removes the buckets that newer ones have replaced in the last plan for a workload. Requests hardly ever name them again. Without
     /// this they would fill a cache of any size in time. Other workloads of the cluster have the same node buckets. A request for one of
     /// them that still names the former one is sent again with the bucket.
-    pub(crate) fn remove_superseded(&self, memory: &Memory) {
+    pub(crate) fn remove_superseded(&self, memory: &mut Memory) {
+        let nodes = memory.take_superseded_nodes().into_iter().map(Key::Nodes);
         let pods = memory.superseded_pods().iter().map(|digest| Key::Pods(*digest));
-        let nodes = memory.superseded_nodes().iter().map(|digest| Key::Nodes(*digest));
-        for key in pods.chain(nodes) {
+        for key in nodes.chain(pods) {
             self.entries.remove(&key);
         }
     }

@@ -128,7 +128,7 @@ impl Engine {
         let plan = step(steps::DECIDE, || snapshot.plan(&mut memory, stop)).ok_or(Refusal::Stopped)?;
         *self.tally.lock().unwrap_or_else(PoisonError::into_inner) += memory.take_counts();
         if by_digest {
-            self.cache.remove_superseded(&memory);
+            self.cache.remove_superseded(&mut memory);
             self.cache.remember(snapshot.uid(), memory);
         }
         let plan = step(steps::RENDER, || {

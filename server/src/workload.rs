@@ -166,11 +166,11 @@ impl Memory {
         }
     }
 
-    /// The node lists that newer ones have replaced in the last plan.
-    pub(crate) fn superseded_nodes(&self) -> &[Digest] {
+    /// The node lists that newer ones have replaced in the last plan, once.
+    pub(crate) fn take_superseded_nodes(&mut self) -> Vec<Digest> {
         match self {
-            Self::DaemonSet(cache) => cache.superseded_nodes(),
-            Self::ReplicaSet(_) | Self::Deployment => &[],
+            Self::DaemonSet(cache) => cache.take_superseded_nodes(),
+            Self::ReplicaSet(_) | Self::Deployment => Vec::new(),
         }
     }
 

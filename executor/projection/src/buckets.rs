@@ -86,6 +86,10 @@ impl Bucket {
             }
             Err(index) => {
                 self.cached = CachedDigests::default();
+                // Lists of a large cluster would have up to twice the room that they need.
+                if self.members.len() == self.members.capacity() {
+                    self.members.reserve_exact(self.members.len() / 8 + 1);
+                }
                 self.members.insert(index, object);
                 None
             }

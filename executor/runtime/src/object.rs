@@ -29,15 +29,7 @@ impl Object<'_> {
     pub(crate) fn identity(&self) -> ObjectIdentity {
         match self {
             Self::Json(json) => ObjectIdentity::of(json.get()),
-            Self::Protobuf(bytes) => {
-                let object = AnyObject::decode(bytes.clone()).unwrap_or_default();
-                let meta = object.metadata.unwrap_or_default();
-                ObjectIdentity {
-                    namespace: protobuf::text(&meta.namespace),
-                    name: protobuf::text(&meta.name),
-                    resource_version: protobuf::text(&meta.resource_version),
-                }
-            }
+            Self::Protobuf(bytes) => AnyObject::decode(bytes.clone()).unwrap_or_default().into(),
         }
     }
 

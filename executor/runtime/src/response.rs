@@ -10,10 +10,11 @@ use kube::{
     client::Body,
     core::{Status, response::StatusDetails},
 };
+use prost::Message as _;
 use serde::Deserialize;
 
-use crate::encoding::{Encoding, Payload};
-use crate::protobuf;
+use crate::encoding::{DecodeError, Encoding, Payload};
+use crate::protobuf::{self, AnyObject};
 
 /// Most bytes of a response about one object: 64 MiB. etcd stores 1.5 MiB per object by default, and up to 10 MiB if
 /// configured. The apiserver may escape each byte as six (`\u003c`).
@@ -24,14 +25,15 @@ const ERROR_BYTES: usize = 4 << 20;
 
 /// Sends a request and returns the body of a successful response.
 pub async fn read_text(client: &Client, request: Request<Vec<u8>>) -> Result<String, kube::Error> {
-    send(client, request).await.map(|(_, text)| text)
+    let (_, answer) = send(client, request).await?;
+    answer.into_json()
 }
 
 /// Sends a request and returns the status and the body of a successful response.
 pub(crate) async fn send(
     client: &Client,
     request: Request<Vec<u8>>,
-) -> Result<(StatusCode, String), kube::Error> {
+) -> Result<(StatusCode, Payload), kube::Error> {
     let answer = send_bounded(client, request, MAX_OBJECT_BYTES).await?;
     answer.ok_or_else(|| too_long(MAX_OBJECT_BYTES))
 }
@@ -42,13 +44,11 @@ pub(crate) async fn send_bounded(
     client: &Client,
     request: Request<Vec<u8>>,
     most: usize,
-) -> Result<Option<(StatusCode, String)>, kube::Error> {
+) -> Result<Option<(StatusCode, Payload)>, kube::Error> {
     let response = open(client, request).await?;
     let status = response.status();
-    let Some(payload) = read(response, most).await? else {
-        return Ok(None);
-    };
-    Ok(Some((status, payload.into_json()?)))
+    let payload = read(response, most).await?;
+    Ok(payload.map(|payload| (status, payload)))
 }
 
 /// Sends a request and returns a successful response, whose body is not read yet.
@@ -138,14 +138,83 @@ pub struct ObjectIdentity {
     pub resource_version: String,
 }
 
+/// An object of which only the identity is read.
+#[derive(Deserialize)]
+struct Identified {
+    metadata: ObjectIdentity,
+}
+
+impl From<AnyObject> for ObjectIdentity {
+    fn from(object: AnyObject) -> Self {
+        let meta = object.metadata.unwrap_or_default();
+        Self {
+            namespace: protobuf::text(&meta.namespace),
+            name: protobuf::text(&meta.name),
+            resource_version: protobuf::text(&meta.resource_version),
+        }
+    }
+}
+
 impl ObjectIdentity {
     /// Reads the identity from the JSON of an object. Fields that cannot be read are empty.
     #[must_use]
     pub fn of(object: &str) -> Self {
-        #[derive(Deserialize)]
-        struct Object {
-            metadata: ObjectIdentity,
+        let object = serde_json::from_str(object);
+        object.map_or_else(|_| Self::default(), |object: Identified| object.metadata)
+    }
+
+    /// Reads the identity from the answer to a request for the metadata of an object.
+    pub(crate) fn of_metadata(answer: Payload) -> Result<Self, DecodeError> {
+        let object = match answer {
+            Payload::Json(text) => return Ok(serde_json::from_str::<Identified>(&text)?.metadata),
+            Payload::Protobuf(bytes) => protobuf::unwrap(bytes, "PartialObjectMetadata")?,
+        };
+        Ok(AnyObject::decode(object)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protobuf::{ObjectMeta, TypeMeta, Unknown};
+
+    fn protobuf(kind: &str) -> Payload {
+        let object = AnyObject {
+            metadata: Some(ObjectMeta {
+                name: "p".into(),
+                namespace: "ns".into(),
+                resource_version: "7".into(),
+            }),
+        };
+        let envelope = Unknown {
+            type_meta: Some(TypeMeta {
+                kind: kind.to_owned().into(),
+            }),
+            raw: object.encode_to_vec().into(),
+            ..Unknown::default()
+        };
+        Payload::Protobuf([&b"k8s\0"[..], &envelope.encode_to_vec()].concat().into())
+    }
+
+    #[test]
+    fn the_metadata_of_a_written_object_is_read_in_both_encodings() {
+        let json = |text: &str| Payload::Json(text.to_owned());
+        let read = |answer| {
+            let identity = ObjectIdentity::of_metadata(answer).ok()?;
+            Some([identity.namespace, identity.name, identity.resource_version])
+        };
+        let expected = Some(["ns", "p", "7"].map(str::to_owned));
+        let text =
+            r#"{"metadata": {"name": "p", "namespace": "ns", "resourceVersion": "7", "labels": {"a": "b"}}}"#;
+        assert_eq!(read(json(text)), expected);
+        assert_eq!(read(protobuf("PartialObjectMetadata")), expected);
+        for wrong in [
+            protobuf("Status"),
+            json("{}"),
+            json("<html>"),
+            Payload::Protobuf("k8s".into()),
+        ] {
+            assert_eq!(read(wrong), None);
         }
-        serde_json::from_str(object).map_or_else(|_| Self::default(), |object: Object| object.metadata)
     }
 }

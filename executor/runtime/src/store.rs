@@ -214,8 +214,10 @@ impl Store {
                 if is_first {
                     self.discard_node_pages();
                 }
-                let nodes = nodes.into_iter().map(|node| self.encode_node(node)).collect();
-                self.node_pages.push(nodes);
+                // Not collected in place, which would keep the room of the decoded nodes.
+                let mut page = Vec::with_capacity(nodes.len());
+                page.extend(nodes.into_iter().map(|node| self.encode_node(node)));
+                self.node_pages.push(page);
             }
             ClusterEvent::RevisionPage { revisions, is_first } => {
                 if is_first {

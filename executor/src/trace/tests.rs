@@ -119,7 +119,7 @@ async fn a_call_has_a_span_that_is_propagated() {
     );
     assert_eq!(call.parent_span_id, batch.span_context.span_id());
     assert_eq!(call.span_kind, SpanKind::Client);
-    let url = "https://10.0.0.1:6443/api/v1/namespaces/demo/pods?fieldManager=nodewise-executor";
+    let url = "https://10.0.0.1:6443/api/v1/namespaces/demo/pods?fieldManager=nodewise-executor&fieldValidation=Ignore";
     for (name, value) in [
         ("http.request.method", "POST"),
         ("http.response.status_code", "201"),

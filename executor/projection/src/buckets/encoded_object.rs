@@ -13,7 +13,7 @@ use nodewise_proto::v1;
 use prost::Message;
 use prost::encoding::{WireType, decode_key, decode_varint, encode_key, encode_varint, encoded_len_varint};
 use triomphe::ThinArc;
-use uuid::{NonNilUuid, Uuid};
+use uuid::Uuid;
 
 use super::node_labels::{NodeLabels, value, write_label, written_label_len};
 use super::placement::Placement;
@@ -45,8 +45,9 @@ pub struct EncodedObject(
 #[derive(Debug)]
 struct Header {
     shared: Shared,
-    /// The uid, if it is a UUID as Kubernetes writes one. Any other uid is among the fields.
-    uid: Option<NonNilUuid>,
+    /// The uid, if it is a UUID as Kubernetes writes one. Otherwise it is among the fields, and these bytes are 0. As a number they would
+    /// have to be at an address that is a multiple of 16.
+    uid: uuid::Bytes,
     /// Sequence number of the last change of the pod in the caches.
     changed: u64,
     bucket: u32,
@@ -93,7 +94,7 @@ impl EncodedObject {
         let mut bytes = Vec::with_capacity(own.encoded_len() + version.len());
         own.encode_raw(&mut bytes);
         let uid = compact(uid);
-        if uid.is_some() {
+        if !uid.is_nil() {
             let name = Texts(&bytes).take_while(|(tag, _)| *tag < UID_TAG);
             let at: usize = name.map(|(_, name)| element_len(name.len())).sum();
             bytes.drain(at..at + element_len(UUID_LEN));
@@ -102,7 +103,7 @@ impl EncodedObject {
         bytes.extend_from_slice(version.as_bytes());
         let header = Header {
             shared,
-            uid,
+            uid: uid.into_bytes(),
             changed: 0,
             bucket,
             version_at,
@@ -218,7 +219,7 @@ impl EncodedObject {
         let (head, tail) = fields.split_at(at);
         OwnFields {
             head,
-            uid: self.header().uid,
+            uid: Uuid::from_bytes(self.header().uid),
             tail,
         }
     }
@@ -324,12 +325,12 @@ impl EncodedObject {
     }
 }
 
-/// The uid as 16 bytes, if it is a UUID as Kubernetes writes one.
-fn compact(uid: &str) -> Option<NonNilUuid> {
-    let parsed = Uuid::try_parse(uid).ok()?;
+/// The uid, if it is a UUID as Kubernetes writes one, and else the nil UUID.
+fn compact(uid: &str) -> Uuid {
+    let parsed = Uuid::try_parse(uid).unwrap_or_default();
     let mut buffer = Uuid::encode_buffer();
     let written: &str = parsed.hyphenated().encode_lower(&mut buffer);
-    NonNilUuid::new(parsed).filter(|_| written == uid)
+    if written == uid { parsed } else { Uuid::nil() }
 }
 
 /// The fields of an object that are not shared, as they are sent. The labels of a node come between head and tail.
@@ -337,17 +338,18 @@ fn compact(uid: &str) -> Option<NonNilUuid> {
 pub(super) struct OwnFields<'a> {
     /// The name, and the uid if it is not in `uid`.
     head: &'a [u8],
-    uid: Option<NonNilUuid>,
+    /// Nil if the uid is in the head, or there is none.
+    uid: Uuid,
     tail: &'a [u8],
 }
 
 impl OwnFields<'_> {
     /// The length of what is written, in bytes.
     pub(super) fn len(&self) -> usize {
-        let uid = if self.uid.is_some() {
-            element_len(UUID_LEN)
-        } else {
+        let uid = if self.uid.is_nil() {
             0
+        } else {
+            element_len(UUID_LEN)
         };
         self.head.len() + uid + self.tail.len()
     }
@@ -360,9 +362,9 @@ impl OwnFields<'_> {
 
     /// Writes the uid, unless it is in the head.
     fn write_uid(&self, buffer: &mut impl BufMut) {
-        if let Some(uid) = self.uid {
+        if !self.uid.is_nil() {
             let mut text = Uuid::encode_buffer();
-            let text = uid.get().hyphenated().encode_lower(&mut text);
+            let text = self.uid.hyphenated().encode_lower(&mut text);
             encode_key(UID_TAG, WireType::LengthDelimited, buffer);
             encode_varint(text.len() as u64, buffer);
             buffer.put_slice(text.as_bytes());

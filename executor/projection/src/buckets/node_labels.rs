@@ -13,7 +13,7 @@ use crate::label_keys::KeySet;
 const LABELS_TAG: u32 = 3;
 
 /// All labels of a node, ordered by key. A value that is the name of its node, such as that of `kubernetes.io/hostname`, counts as
-/// the same value for all nodes: otherwise no two nodes had the same labels.
+/// the same value for all nodes: otherwise no two nodes would have the same labels.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NodeLabels(Box<[Arc<v1::SharedLabel>]>);
 

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt::Display,
     num::NonZeroU64,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
@@ -12,7 +13,6 @@ use http::{Method, Request, Uri, header};
 use kube::{Client, core::Status};
 use nodewise_projection::WRITER;
 use nodewise_telemetry::in_short;
-use serde::Deserialize;
 use tokio::time::{Instant, sleep_until};
 use tracing::{Instrument as _, Span};
 
@@ -22,10 +22,11 @@ use super::{
 };
 use crate::resource::Resource;
 use crate::{
+    encoding::Payload,
     events::EventRecorder,
     list::{ListPager, Page},
     metrics::Metrics,
-    response,
+    response::{self, ObjectIdentity},
 };
 
 /// Writes through a Kubernetes client. Bodies are sent unchanged. Of the response to a write, only the name and the
@@ -169,14 +170,14 @@ impl KubeActuator {
     async fn call<T>(
         &self,
         call: Call,
-        read: impl FnOnce(&Self, String) -> Result<T, ActuatorError>,
+        read: impl FnOnce(&Self, Payload) -> Result<T, ActuatorError>,
     ) -> Result<T, ActuatorError> {
         self.wait_for_permit(&call).await?;
         let (verb, resource) = (call.verb, call.label());
         let span = call.span(self.server.as_ref());
         let sent = async { Ok(self.send(call).await?) };
-        let text = self.timed(&span, verb, resource, sent).await?;
-        span.in_scope(|| read(self, text))
+        let answer = self.timed(&span, verb, resource, sent).await?;
+        span.in_scope(|| read(self, answer))
     }
 
     /// Waits for the answer to a call, at most for the timeout, and records the result in the span and the metrics.
@@ -203,7 +204,7 @@ impl KubeActuator {
         result.map(|(_, answer)| answer)
     }
 
-    async fn send(&self, call: Call) -> Result<(u16, String), kube::Error> {
+    async fn send(&self, call: Call) -> Result<(u16, Payload), kube::Error> {
         let mut request = Request::builder()
             .uri(call.uri())
             .method(call.method)
@@ -216,8 +217,8 @@ impl KubeActuator {
             call::inject_context(headers);
         }
         let request = request.body(call.body.to_vec()).map_err(kube::Error::HttpError)?;
-        let (status, text) = response::send(&self.client, request).await?;
-        Ok((status.as_u16(), text))
+        let (status, answer) = response::send(&self.client, request).await?;
+        Ok((status.as_u16(), answer))
     }
 
     /// Patches an object, or its subresource.
@@ -237,32 +238,29 @@ impl KubeActuator {
             body,
             ..Call::for_object("patch", Method::PATCH, key).with_subresource(subresource)
         };
-        self.call(call, |this, answer| this.written(key.resource, &answer))
+        self.call(call, |this, answer| this.written(key.resource, answer))
             .await
     }
 
     /// Reads the name and resourceVersion from a response.
-    fn written(&self, resource: Resource, answer: &str) -> Result<Written, ActuatorError> {
-        #[derive(Deserialize)]
-        struct Object {
-            metadata: Metadata,
+    fn written(&self, resource: Resource, answer: Payload) -> Result<Written, ActuatorError> {
+        let unclear =
+            |what: &dyn Display| ActuatorError::unclear(format!("reading the apiserver's answer: {what}"));
+        let ObjectIdentity {
+            name,
+            resource_version,
+            ..
+        } = ObjectIdentity::of_metadata(answer).map_err(|error| unclear(&error))?;
+        if name.is_empty() {
+            return Err(unclear(&"it has no metadata.name"));
         }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Metadata {
-            name: String,
-            #[serde(default)]
-            resource_version: String,
-        }
-        let Object { metadata } = serde_json::from_str(answer)
-            .map_err(|error| ActuatorError::unclear(format!("reading the apiserver's answer: {error}")))?;
         if resource == Resource::PODS {
-            Span::current().record("k8s.pod.name", &*metadata.name);
+            Span::current().record("k8s.pod.name", &*name);
         }
-        self.metrics.written(resource, &metadata.resource_version);
+        self.metrics.written(resource, &resource_version);
         Ok(Written {
-            name: metadata.name,
-            resource_version: metadata.resource_version,
+            name,
+            resource_version,
         })
     }
 }
@@ -321,7 +319,7 @@ impl Actuator for KubeActuator {
             body: manifest,
             ..Call::for_collection("create", Method::POST, resource, namespace)
         };
-        self.call(call, |this, answer| this.written(resource, &answer))
+        self.call(call, |this, answer| this.written(resource, answer))
             .await
     }
 
@@ -370,7 +368,7 @@ impl Actuator for KubeActuator {
             body,
             ..Call::for_object("update", Method::PUT, key).with_subresource("/status")
         };
-        self.call(call, |this, answer| this.written(key.resource, &answer))
+        self.call(call, |this, answer| this.written(key.resource, answer))
             .await
     }
 
@@ -379,7 +377,7 @@ impl Actuator for KubeActuator {
             accept: JSON,
             ..Call::for_object("get", Method::GET, key)
         };
-        self.call(call, |_, answer| Ok(answer.into())).await
+        self.call(call, |_, answer| Ok(answer.into_json()?.into())).await
     }
 
     async fn list(

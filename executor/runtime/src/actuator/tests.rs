@@ -95,7 +95,7 @@ async fn calls_as_the_apiserver_gets_them() {
         .iter()
         .map(|asked| (asked.line.as_str(), asked.content_type.as_str()))
         .collect();
-    let writer = "fieldManager=nodewise-executor";
+    let writer = "fieldManager=nodewise-executor&fieldValidation=Ignore";
     assert_eq!(
         lines,
         [
@@ -136,7 +136,13 @@ async fn calls_as_the_apiserver_gets_them() {
     );
     assert!(requests[4].body.is_empty());
     assert!(requests.iter().all(|asked| asked.user_agent == WRITER));
-    assert!(requests[0].accept.contains("PartialObjectMetadata") && !requests[6].accept.contains("Partial"));
+    let partial = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let metadata =
+        format!("application/vnd.kubernetes.protobuf;{partial},application/json;{partial},application/json");
+    assert_eq!(
+        [&*requests[0].accept, &*requests[6].accept],
+        [&*metadata, "application/json"]
+    );
     let counted =
         "nodewise_api_call_duration_seconds_count{verb=\"delete\",resource=\"pods\",code=\"200\"} 2";
     assert!(metrics.encode().contains(counted));

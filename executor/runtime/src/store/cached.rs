@@ -192,6 +192,10 @@ impl Cached for Pod {
     }
 
     fn put_pages(store: &mut Store, notify: &mut dyn FnMut(&Store, Option<Transition>)) {
+        for (namespace, count) in store.pages.counts() {
+            let (_, namespace) = store.namespace(&namespace);
+            namespace.pods.make_room(count);
+        }
         for Staged {
             namespace,
             pod,

@@ -260,6 +260,14 @@ impl Pods {
         old
     }
 
+    /// Prepares for the first list, which has at least this many pods. A table that grows takes half as much again for a moment.
+    pub(super) fn make_room(&mut self, count: usize) {
+        if self.names.is_empty() {
+            let hash = |pod: &EncodedObject| self.hasher.hash_one(pod.name());
+            self.names.reserve(count, hash);
+        }
+    }
+
     pub(super) fn remove(&mut self, name: &str) -> Option<EncodedObject> {
         let hash = self.hasher.hash_one(name);
         let found = self.names.find_entry(hash, |pod| pod.name() == name).ok()?;

@@ -3,6 +3,7 @@
 //! No plan may be made from half a list, so these pods are not visible. They are already encoded for the cache, because
 //! a whole list of decoded pods takes several times as much memory.
 
+use std::collections::HashMap;
 use std::iter::repeat_n;
 use std::sync::Arc;
 
@@ -104,6 +105,15 @@ impl Pages {
     /// The pods and their namespaces.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &EncodedObject)> {
         self.0.iter().flat_map(Page::iter)
+    }
+
+    /// The namespaces, and how many pods each has.
+    pub(super) fn counts(&self) -> HashMap<Arc<str>, usize> {
+        let mut counts = HashMap::new();
+        for (namespace, count) in self.0.iter().flat_map(|page| &page.namespaces) {
+            *counts.entry(Arc::clone(namespace)).or_default() += count;
+        }
+        counts
     }
 
     pub(super) fn into_pods(self) -> impl Iterator<Item = Staged> {

@@ -87,10 +87,10 @@ impl PlanCache {
         self.identities.superseded()
     }
 
-    /// Digests of the non-empty node lists that the last plan replaced.
+    /// Digests of the non-empty node lists that the last plan replaced. Empty after a call, also if the next plan ends early.
     #[must_use]
-    pub fn superseded_nodes(&self) -> &[Digest] {
-        &self.superseded_nodes
+    pub fn take_superseded_nodes(&mut self) -> Vec<Digest> {
+        std::mem::take(&mut self.superseded_nodes)
     }
 
     /// The counts since the last call.

@@ -133,7 +133,7 @@ fn node_lists_that_were_replaced_are_named() {
             .buckets
             .iter()
             .map(|bucket| *bucket.nodes.digest().expect("one"));
-        (digests.collect::<Vec<_>>(), cache.superseded_nodes().to_vec())
+        (digests.collect::<Vec<_>>(), cache.take_superseded_nodes())
     };
     let (first, none) = replaced(&cluster);
     assert_eq!(none, [[0; 32]; 0]);
