@@ -41,6 +41,10 @@ fn key(resource: Resource, name: &str) -> ObjectKey {
     ObjectKey::new(resource, "demo", name)
 }
 
+/// The metadata of an object: in Protobuf, or else in JSON, or else with the rest of the object.
+const METADATA: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
+    application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
 // D-27, D-62, D-81, D-91: verbs, paths, patch types and bodies are sent as given.
 #[tokio::test]
 async fn calls_as_the_apiserver_gets_them() {
@@ -136,13 +140,8 @@ async fn calls_as_the_apiserver_gets_them() {
     );
     assert!(requests[4].body.is_empty());
     assert!(requests.iter().all(|asked| asked.user_agent == WRITER));
-    let partial = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
-    let metadata =
-        format!("application/vnd.kubernetes.protobuf;{partial},application/json;{partial},application/json");
-    assert_eq!(
-        [&*requests[0].accept, &*requests[6].accept],
-        [&*metadata, "application/json"]
-    );
+    let accepted = [&*requests[0].accept, &*requests[6].accept];
+    assert_eq!(accepted, [METADATA, "application/json"]);
     let counted =
         "nodewise_api_call_duration_seconds_count{verb=\"delete\",resource=\"pods\",code=\"200\"} 2";
     assert!(metrics.encode().contains(counted));

@@ -106,12 +106,12 @@ impl Cached for Node {
 
     fn put(self, store: &mut Store) -> Option<Transition> {
         let node = store.encode_node(self);
-        keep_node(store, node)
+        keep_node(store, &node)
     }
 
     fn put_pages(store: &mut Store, notify: &mut dyn FnMut(&Store, Option<Transition>)) {
         for node in std::mem::take(&mut store.node_pages).into_iter().flatten() {
-            let transition = keep_node(store, node);
+            let transition = keep_node(store, &node);
             notify(store, transition);
         }
     }
@@ -128,18 +128,18 @@ impl Cached for Node {
 }
 
 /// Caches a node.
-fn keep_node(store: &mut Store, new: EncodedObject) -> Option<Transition> {
+fn keep_node(store: &mut Store, new: &EncodedObject) -> Option<Transition> {
     let old = store.nodes.put(new.clone());
     if let Some(old) = &old {
         store.labels.release(old);
     }
     let keys = store.keys.of_nodes();
     // Heartbeats change nodes all the time, but not the part that is sent.
-    let is_same = |old: &EncodedObject| old.is_sent_as_same_bytes(&new, keys);
+    let is_same = |old: &EncodedObject| old.is_sent_as_same_bytes(new, keys);
     if old.as_ref().is_some_and(is_same) {
         return None;
     }
-    store.cuts.check(Resource::NODES, "", &new, keys);
+    store.cuts.check(Resource::NODES, "", new, keys);
     Some(changed_node(
         old.map(|old| sent(old.node(), keys)),
         Some(sent(new.node(), keys)),

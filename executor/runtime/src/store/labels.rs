@@ -11,7 +11,7 @@ use nodewise_proto::v1;
 
 #[derive(Debug, Default)]
 pub(super) struct Labels {
-    labels: HashTable<Arc<v1::SharedLabel>>,
+    each: HashTable<Arc<v1::SharedLabel>>,
     /// Lists of these labels.
     lists: HashTable<Arc<NodeLabels>>,
     hasher: RandomState,
@@ -35,7 +35,7 @@ impl Labels {
     fn label(&mut self, label: v1::SharedLabel) -> Arc<v1::SharedLabel> {
         let hash = |label: &v1::SharedLabel| self.hasher.hash_one(label);
         let entry = self
-            .labels
+            .each
             .entry(hash(&label), |kept| **kept == label, |kept| hash(kept));
         match entry {
             Entry::Occupied(entry) => Arc::clone(entry.get()),
@@ -62,7 +62,7 @@ impl Labels {
                 continue;
             }
             let hash = self.hasher.hash_one(&**label);
-            if let Ok(entry) = self.labels.find_entry(hash, |kept| Arc::ptr_eq(kept, label)) {
+            if let Ok(entry) = self.each.find_entry(hash, |kept| Arc::ptr_eq(kept, label)) {
                 entry.remove();
             }
         }
@@ -71,7 +71,7 @@ impl Labels {
     /// The number of labels.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.labels.len()
+        self.each.len()
     }
 }
 

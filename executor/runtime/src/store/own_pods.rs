@@ -50,7 +50,7 @@ impl Store {
     /// The pods that a workload controls, by kind, name and uid, in any state.
     pub fn controlled_pods<'a>(&'a self, workload: &'a Workload) -> impl Iterator<Item = v1::Pod> + 'a {
         let pods = self.owned(workload).into_iter().flat_map(Buckets::iter);
-        pods.map(|stored| stored.pod())
+        pods.map(EncodedObject::pod)
             .filter(|pod| is_controlled_by(pod, workload))
     }
 
@@ -133,7 +133,7 @@ impl CachedPods for OwnPods<'_> {
         let orphans = pods.and_then(Pods::orphans);
         owned
             .chain(orphans.into_iter().flat_map(Buckets::iter))
-            .map(|stored| stored.decode_own::<v1::Pod>())
+            .map(EncodedObject::decode_own::<v1::Pod>)
             .map(|pod| (pod.uid, pod.deletion_time.is_some()))
             .collect()
     }

@@ -99,7 +99,7 @@ impl Pods {
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(|pod| pod.name())
+        self.names.iter().map(EncodedObject::name)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&EncodedObject> {

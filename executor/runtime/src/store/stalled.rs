@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use nodewise_projection::{Workload, moment};
+use nodewise_projection::{Workload, buckets::EncodedObject, moment};
 use nodewise_proto::{Timestamp as ProtoTimestamp, bucket, v1};
 
 use super::{Store, is_live};
@@ -41,7 +41,7 @@ impl Store {
             .into_iter()
             .flat_map(|namespace| namespace.pods.owned(&workload.uid));
         let pods: Vec<v1::Pod> = pods
-            .map(|pod| pod.decode_own::<v1::Pod>())
+            .map(EncodedObject::decode_own::<v1::Pod>)
             .filter(is_live)
             .collect();
         // If pods are not ready, they block the rollout, so ready pods do not count as progress.
@@ -84,7 +84,9 @@ impl Store {
         let templates = controlled().filter(|other| is_current(&other.labels));
         let controllers = std::iter::once(&workload.uid).chain(controlled().map(|other| &other.uid));
         let pods = controllers.flat_map(|uid| namespace.pods.owned(uid));
-        let outdated = pods.map(|pod| pod.pod()).filter(|pod| !is_current(&pod.labels));
+        let outdated = pods
+            .map(EncodedObject::pod)
+            .filter(|pod| !is_current(&pod.labels));
         let times = revisions
             .chain(templates.filter_map(|other| other.created))
             .chain(outdated.filter_map(|pod| pod.creation_time));
