@@ -65,18 +65,20 @@ impl<'a> SharedLabels<'a> {
     /// Writes the bucket of these nodes, which are those of [`Self::of`].
     pub(super) fn write(&self, nodes: &[&EncodedObject]) -> Bytes {
         let lists = self.list_of.iter().map(|index| &self.lists[*index]);
-        let with_lists = || nodes.iter().zip(lists.clone());
-        let size = with_lists()
-            .map(|(node, list)| element_len(list.len_of(node)))
-            .sum::<usize>()
+        let with_lists = nodes.iter().zip(lists);
+        let with_lengths: Vec<_> = with_lists
+            .map(|(node, list)| (node, list, list.len_of(node)))
+            .collect();
+        let lengths = with_lengths.iter().map(|(.., len)| *len);
+        let size = lengths.map(element_len).sum::<usize>()
             + self
                 .entries
                 .iter()
                 .map(|entry| encoding::message::encoded_len(SHARED_LABELS_TAG, *entry))
                 .sum::<usize>();
         let mut buffer = BytesMut::with_capacity(size);
-        for (node, list) in with_lists() {
-            list.write(node, &mut buffer);
+        for (node, list, len) in with_lengths {
+            list.write(node, len, &mut buffer);
         }
         for entry in &self.entries {
             encoding::message::encode(SHARED_LABELS_TAG, *entry, &mut buffer);
@@ -173,15 +175,16 @@ impl WrittenList<'_> {
         node.own().len() + own.sum::<usize>() + self.numbers.len()
     }
 
-    /// Writes a node with these labels.
-    fn write(&self, node: &EncodedObject, buffer: &mut BytesMut) {
+    /// Writes a node with these labels, whose length is that of [`Self::len_of`].
+    fn write(&self, node: &EncodedObject, len: usize, buffer: &mut BytesMut) {
+        let (own, name) = (node.own(), node.name());
         encode_key(LIST_TAG, WireType::LengthDelimited, buffer);
-        encode_varint(self.len_of(node) as u64, buffer);
-        node.own().write_head(buffer);
+        encode_varint(len as u64, buffer);
+        own.write_head(buffer);
         for label in &self.own {
-            write_label(label, node.name(), buffer);
+            write_label(label, name, buffer);
         }
-        node.own().write_tail(buffer);
+        own.write_tail(buffer);
         buffer.extend_from_slice(&self.numbers);
     }
 }
