@@ -6,7 +6,40 @@
 
 use std::collections::BTreeMap;
 
-use crate::v1::{Node, NodeBucket, SharedLabel};
+use crate::v1::{Label, Node, NodeBucket, SharedLabel};
+
+impl SharedLabel {
+    /// A label of the node of this name, as several nodes may have it.
+    #[must_use]
+    pub fn of(label: Label, node: &str) -> Self {
+        let Label { key, value } = label;
+        let value_is_node_name = value == node;
+        Self {
+            key,
+            value: if value_is_node_name { String::new() } else { value },
+            value_is_node_name,
+        }
+    }
+
+    /// The value that the node of this name has.
+    #[must_use]
+    pub fn value_on_node<'a>(&'a self, node: &'a str) -> &'a str {
+        if self.value_is_node_name {
+            node
+        } else {
+            &self.value
+        }
+    }
+
+    /// The label that the node of this name has.
+    #[must_use]
+    pub fn on_node(&self, node: &str) -> Label {
+        Label {
+            key: self.key.clone(),
+            value: self.value_on_node(node).to_owned(),
+        }
+    }
+}
 
 /// A label as an entry of a bucket: the key, whether the value is the name of its node, and otherwise the value. In the order of the
 /// entries.
@@ -51,13 +84,12 @@ fn entries(node: &Node) -> Vec<Option<Entry>> {
     for label in &node.labels {
         *keys.entry(&label.key).or_default() += 1;
     }
-    let entry = |label: &crate::v1::Label| {
+    let entry = |label: &Label| {
         if label.key.is_empty() || keys[&*label.key] > 1 {
             return None;
         }
-        let is_name = label.value == node.name;
-        let value = if is_name { "" } else { &label.value };
-        Some((label.key.clone(), is_name, value.to_owned()))
+        let label = SharedLabel::of(label.clone(), &node.name);
+        Some((label.key, label.value_is_node_name, label.value))
     };
     node.labels.iter().map(entry).collect()
 }
@@ -71,15 +103,8 @@ pub fn whole(bucket: NodeBucket) -> Option<Vec<Node>> {
         for number in std::mem::take(&mut node.shared_labels) {
             let index = usize::try_from(number).ok()?.checked_sub(1)?;
             let entry = shared.get(index)?;
-            let value = if entry.value_is_node_name {
-                &node.name
-            } else {
-                &entry.value
-            };
-            node.labels.push(crate::v1::Label {
-                key: entry.key.clone(),
-                value: value.clone(),
-            });
+            let label = entry.on_node(&node.name);
+            node.labels.push(label);
         }
         node.labels.sort_by(|a, b| a.key.cmp(&b.key));
         Some(node)
@@ -90,7 +115,6 @@ pub fn whole(bucket: NodeBucket) -> Option<Vec<Node>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::v1::Label;
 
     fn node(name: &str, labels: &[(&str, &str)]) -> Node {
         let label = |(key, value): &(&str, &str)| Label {

@@ -8,15 +8,19 @@ use std::sync::Arc;
 
 use crate::label_keys::KeySet;
 
+mod encoded_node;
 mod encoded_object;
+mod encoded_pod;
 mod node_labels;
 mod placement;
 mod render;
 mod shared_fields;
 mod shared_labels;
+#[cfg(test)]
+mod testing;
 mod wire;
 
-pub use encoded_object::EncodedObject;
+pub use encoded_object::{EncodedNode, EncodedObject, EncodedPod, Shared};
 pub use node_labels::NodeLabels;
 pub use placement::Placement;
 pub use render::{RenderedBuckets, render};
@@ -24,60 +28,69 @@ pub use shared_fields::SharedFields;
 
 use render::CachedDigests;
 
+/// The nodes, by bucket and ordered by name.
+pub type NodeBuckets = Buckets<NodeLabels>;
+
+/// Pods, by bucket and ordered by name; in the buckets of their nodes by node, and then by name.
+pub type PodBuckets = Buckets<SharedFields>;
+
 /// The objects of one kind, by bucket and in the order in which the service keeps them.
 #[derive(Debug)]
-pub struct Buckets {
-    list: Vec<Bucket>,
+pub struct Buckets<S> {
+    list: Vec<Bucket<S>>,
     len: usize,
-    content: Content,
+    placement: Placement,
     /// The number of buckets changes with the number of objects, up to this.
     grows_to: Option<u32>,
     /// The label keys that are sent. The cached digests are valid for these keys.
     keys: Arc<KeySet>,
 }
 
-/// What the buckets have, and in which order.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Content {
-    /// Nodes, ordered by name.
-    Nodes,
-    /// Pods, ordered by name; in the buckets of their nodes by node, and then by name.
-    Pods(Placement),
-}
-
-impl Content {
-    /// The order of an object.
-    fn order(self, object: &EncodedObject) -> Order<'_> {
-        match self {
-            Self::Pods(Placement::Node) => (object.target_node(), object.name()),
-            Self::Nodes | Self::Pods(Placement::Name) => ("", object.name()),
-        }
-    }
-
-    fn compare(self, one: &EncodedObject, other: &EncodedObject) -> Ordering {
-        self.order(one).cmp(&self.order(other))
-    }
-}
-
-/// The node of a pod if that matters, and the name of the object.
+/// The node of an object if that matters, and the name of the object.
 type Order<'a> = (&'a str, &'a str);
 
-#[derive(Debug, Default)]
-struct Bucket {
+/// What the order of an object in its bucket depends on.
+fn order<S: Shared>(placement: Placement, object: &EncodedObject<S>) -> Order<'_> {
+    match placement {
+        Placement::Node => (S::node(object), object.name()),
+        Placement::Name => ("", object.name()),
+    }
+}
+
+fn compare<S: Shared>(placement: Placement, one: &EncodedObject<S>, other: &EncodedObject<S>) -> Ordering {
+    order(placement, one).cmp(&order(placement, other))
+}
+
+#[derive(Debug)]
+struct Bucket<S> {
     /// In order.
-    members: Vec<EncodedObject>,
+    members: Vec<EncodedObject<S>>,
     /// The cached digests; none after a change.
     cached: CachedDigests,
 }
 
-impl Bucket {
-    fn find(&self, content: Content, order: Order<'_>) -> Result<usize, usize> {
+impl<S> Default for Bucket<S> {
+    fn default() -> Self {
+        Self {
+            members: Vec::new(),
+            cached: CachedDigests::default(),
+        }
+    }
+}
+
+impl<S: Shared> Bucket<S> {
+    fn find(&self, placement: Placement, wanted: Order<'_>) -> Result<usize, usize> {
         self.members
-            .binary_search_by(|member| content.order(member).cmp(&order))
+            .binary_search_by(|member| order(placement, member).cmp(&wanted))
     }
 
-    fn put(&mut self, object: EncodedObject, content: Content, keys: &KeySet) -> Option<EncodedObject> {
-        match self.find(content, content.order(&object)) {
+    fn put(
+        &mut self,
+        object: EncodedObject<S>,
+        placement: Placement,
+        keys: &KeySet,
+    ) -> Option<EncodedObject<S>> {
+        match self.find(placement, order(placement, &object)) {
             Ok(index) => {
                 if !self.members[index].is_sent_as_same_bytes(&object, keys) {
                     self.cached = CachedDigests::default();
@@ -96,30 +109,20 @@ impl Bucket {
         }
     }
 
-    fn remove(&mut self, index: usize) -> EncodedObject {
+    fn remove(&mut self, index: usize) -> EncodedObject<S> {
         self.cached = CachedDigests::default();
         self.members.remove(index)
     }
 }
 
-impl Buckets {
-    /// Creates `count` empty buckets of nodes.
+impl<S: Shared> Buckets<S> {
+    /// Creates `count` empty buckets.
     #[must_use]
-    pub fn of_nodes(count: u32) -> Self {
-        Self::empty(Content::Nodes, count)
-    }
-
-    /// Creates `count` empty buckets of pods.
-    #[must_use]
-    pub fn of_pods(placement: Placement, count: u32) -> Self {
-        Self::empty(Content::Pods(placement), count)
-    }
-
-    fn empty(content: Content, count: u32) -> Self {
+    pub fn new(placement: Placement, count: u32) -> Self {
         Self {
             list: empty_list(count),
             len: 0,
-            content,
+            placement,
             grows_to: None,
             keys: Arc::default(),
         }
@@ -155,68 +158,59 @@ impl Buckets {
     }
 
     /// Inserts an object. Returns the object of the same name that was in its bucket before; of a pod, that of the same name and node.
-    pub fn put(&mut self, object: EncodedObject) -> Option<EncodedObject> {
+    pub fn put(&mut self, object: EncodedObject<S>) -> Option<EncodedObject<S>> {
         let index = self.index(&object);
-        let old = self.list[index as usize].put(object, self.content, &self.keys);
+        let old = self.list[index].put(object, self.placement, &self.keys);
         self.len += usize::from(old.is_none());
         self.resize();
         old
     }
 
     /// Removes the object of this name from the bucket to which this object belongs; of a pod, that of its name and node.
-    pub fn take_out(&mut self, object: &EncodedObject) -> Option<EncodedObject> {
-        let index = self.index(object);
-        let bucket = &mut self.list[index as usize];
-        let found = bucket.find(self.content, self.content.order(object));
-        let removed = bucket.remove(found.ok()?);
-        self.removed();
-        Some(removed)
+    pub fn take_out(&mut self, object: &EncodedObject<S>) -> Option<EncodedObject<S>> {
+        self.remove_at(self.index(object), order(self.placement, object))
     }
 
-    /// Removes the node of this name from a bucket and returns it.
-    ///
-    /// # Panics
-    /// Panics if there is no bucket of this number. So do the other methods that take a bucket.
-    pub fn remove(&mut self, bucket: u32, name: &str) -> Option<EncodedObject> {
-        let bucket = &mut self.list[bucket as usize];
-        let found = bucket.find(self.content, ("", name));
+    fn remove_at(&mut self, index: usize, order: Order<'_>) -> Option<EncodedObject<S>> {
+        let bucket = &mut self.list[index];
+        let found = bucket.find(self.placement, order);
         let removed = bucket.remove(found.ok()?);
-        self.removed();
-        Some(removed)
-    }
-
-    fn removed(&mut self) {
         self.len -= 1;
         self.resize();
+        Some(removed)
     }
 
     /// Returns the objects of one bucket, in order.
+    ///
+    /// # Panics
+    /// Panics if there is no bucket of this number.
     #[must_use]
-    pub fn members(&self, bucket: u32) -> &[EncodedObject] {
+    pub fn members(&self, bucket: u32) -> &[EncodedObject<S>] {
         &self.list[bucket as usize].members
     }
 
-    /// Whether a bucket has a node of this name.
-    #[must_use]
-    pub fn contains(&self, bucket: u32, name: &str) -> bool {
-        self.get(bucket, name).is_some()
-    }
-
-    /// Returns the node of this name in a bucket.
-    #[must_use]
-    pub fn get(&self, bucket: u32, name: &str) -> Option<&EncodedObject> {
-        let bucket = &self.list[bucket as usize];
-        let found = bucket.find(self.content, ("", name));
-        found.ok().map(|index| &bucket.members[index])
-    }
-
     /// Returns all objects, bucket by bucket.
-    pub fn iter(&self) -> impl Iterator<Item = &EncodedObject> {
+    pub fn iter(&self) -> impl Iterator<Item = &EncodedObject<S>> {
         self.list.iter().flat_map(|bucket| &bucket.members)
     }
 }
 
-fn empty_list(count: u32) -> Vec<Bucket> {
+impl NodeBuckets {
+    /// Returns the node of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&EncodedNode> {
+        let bucket = &self.list[self.index_of(name)];
+        let found = bucket.find(self.placement, (name, name));
+        found.ok().map(|index| &bucket.members[index])
+    }
+
+    /// Removes the node of this name and returns it.
+    pub fn remove(&mut self, name: &str) -> Option<EncodedNode> {
+        self.remove_at(self.index_of(name), (name, name))
+    }
+}
+
+fn empty_list<S>(count: u32) -> Vec<Bucket<S>> {
     (0..count).map(|_| Bucket::default()).collect()
 }
 
@@ -247,8 +241,23 @@ mod tests {
         }
     }
 
-    fn stored(bucket: u32, name: &str, version: &str) -> EncodedObject {
-        EncodedObject::of_pod(&pod(name), None, version, bucket)
+    fn without_fields() -> Arc<SharedFields> {
+        Arc::new(SharedFields::new(&[], None))
+    }
+
+    /// A pod that is meant for a node of one of two buckets.
+    fn meant_for(bucket: u32, name: &str) -> v1::Pod {
+        let mut nodes = (0..).map(|number| format!("n{number}"));
+        v1::Pod {
+            target_node_name: nodes
+                .find(|node| nodewise_proto::bucket::of(node, 2) == bucket)
+                .expect("an endless list"),
+            ..pod(name)
+        }
+    }
+
+    fn stored(bucket: u32, name: &str, version: &str) -> EncodedPod {
+        EncodedPod::of_pod(&meant_for(bucket, name), without_fields(), version)
     }
 
     fn of_revision(hash: &str) -> v1::SharedMetadata {
@@ -266,12 +275,11 @@ mod tests {
     fn shared_fields_are_sent_once() {
         let sharing = |name: &str, hash: &str| {
             let shared_fields = SharedFields::new(&of_revision(hash).encode_to_vec(), None);
-            EncodedObject::of_pod(&pod(name), Some(Arc::new(shared_fields)), "1", 0)
+            EncodedPod::of_pod(&pod(name), Arc::new(shared_fields), "1")
         };
         let old = Arc::new(SharedFields::new(&of_revision("old").encode_to_vec(), None));
-        let alike = |name: &str| EncodedObject::of_pod(&pod(name), Some(Arc::clone(&old)), "1", 0);
-        let without_fields = SharedFields::new(&[], None).into();
-        let nothing = EncodedObject::of_pod(&pod("e"), Some(without_fields), "1", 0);
+        let alike = |name: &str| EncodedPod::of_pod(&pod(name), Arc::clone(&old), "1");
+        let nothing = EncodedPod::of_pod(&pod("e"), without_fields(), "1");
         let members = [
             alike("a"),
             sharing("b", "new"),
@@ -281,7 +289,7 @@ mod tests {
             sharing("f", "new"),
         ];
         let sent = |order: &[usize]| {
-            let mut buckets = Buckets::of_pods(Placement::Node, 1);
+            let mut buckets = PodBuckets::new(Placement::Node, 1);
             for index in order {
                 buckets.put(members[*index].clone());
             }
@@ -298,21 +306,21 @@ mod tests {
         assert!(bucket.pods.iter().all(|pod| pod.labels.is_empty()));
     }
 
-    fn on_node(name: &str, node_name: &str, target_node_name: &str) -> EncodedObject {
+    fn on_node(name: &str, node_name: &str, target_node_name: &str) -> EncodedPod {
         let pod = v1::Pod {
             node_name: node_name.into(),
             target_node_name: target_node_name.into(),
             phase: v1::PodPhase::Running.into(),
             ..pod(name)
         };
-        EncodedObject::of_pod(&pod, None, "1", 0)
+        EncodedPod::of_pod(&pod, without_fields(), "1")
     }
 
     // The service keeps the pods of nodes in this order. Orphans are among the others.
     #[test]
     fn pods_are_ordered_by_node_and_name() {
-        let mut owned = Buckets::of_pods(Placement::Node, 1);
-        let mut orphans = Buckets::of_pods(Placement::Node, 1);
+        let mut owned = PodBuckets::new(Placement::Node, 1);
+        let mut orphans = PodBuckets::new(Placement::Node, 1);
         for (name, node, target) in [
             ("a", "n2", ""),
             ("b", "n1", ""),
@@ -336,7 +344,7 @@ mod tests {
             "it is on another node"
         );
         assert!(owned.take_out(&on_node("b", "n1", "")).is_some());
-        let mut by_name = Buckets::of_pods(Placement::Name, 1);
+        let mut by_name = PodBuckets::new(Placement::Name, 1);
         for (name, node) in [("a", "n2"), ("b", "n1"), ("c", "")] {
             by_name.put(on_node(name, node, ""));
         }
@@ -344,8 +352,8 @@ mod tests {
         assert_eq!(names(&sent[0]), ["a", "b", "c"]);
     }
 
-    fn buckets(pods: &[(u32, &str)]) -> Buckets {
-        let mut buckets = Buckets::of_pods(Placement::Node, 2);
+    fn buckets(pods: &[(u32, &str)]) -> PodBuckets {
+        let mut buckets = PodBuckets::new(Placement::Node, 2);
         for (bucket, name) in pods {
             buckets.put(stored(*bucket, name, "1"));
         }
@@ -383,7 +391,7 @@ mod tests {
         let is_known = |digest: &Digest| known.iter().any(|known| **known == digest[..]);
         let second = render(Some(&mut owned), None, &keys(), 2, &Receiver::new(&is_known)).buckets;
         assert!(second.iter().all(|bucket| bucket.data.is_none()));
-        owned.remove(1, "c");
+        owned.take_out(&stored(1, "c", "1"));
         owned.put(stored(1, "d", "2"));
         let third = render(Some(&mut owned), None, &keys(), 2, &Receiver::new(&is_known)).buckets;
         assert_eq!(third[0], second[0]);
@@ -393,7 +401,7 @@ mod tests {
 
     #[test]
     fn an_empty_bucket_is_present_and_empty() {
-        let sent = render(None, None, &keys(), 1, &Receiver::EMPTY).buckets;
+        let sent = render::<SharedFields>(None, None, &keys(), 1, &Receiver::EMPTY).buckets;
         assert_eq!(sent[0].data.as_deref(), Some(&[][..]));
     }
 
@@ -403,7 +411,7 @@ mod tests {
 
     impl Replica {
         /// Sends a snapshot. Returns the number of bytes encoded, bytes hashed, and buckets sent inline.
-        fn send(&mut self, owned: &mut Buckets, orphans: &mut Buckets) -> (usize, usize, usize) {
+        fn send(&mut self, owned: &mut PodBuckets, orphans: &mut PodBuckets) -> (usize, usize, usize) {
             let has = |digest: &Digest| self.0.contains(digest);
             let rendered = render(Some(owned), Some(orphans), &keys(), 2, &Receiver::new(&has));
             let digests = rendered.buckets.iter().map(|bucket| bucket.digest[..].try_into());
@@ -430,16 +438,16 @@ mod tests {
             (0, 0, 0),
             "a new version of the same"
         );
-        let size = |name| pod(name).encoded_len() + 2;
+        let size = |bucket, name| meant_for(bucket, name).encoded_len() + 2;
         owned.put(stored(1, "d", "1"));
-        let changed = size("c") + size("d") + size("z");
+        let changed = size(1, "c") + size(1, "d") + size(1, "z");
         assert_eq!(
             replica.send(&mut owned, &mut orphans),
             (changed, changed, 1),
             "only the bucket that changed, and of it not the orphans by themselves"
         );
-        orphans.remove(0, "y");
-        let left = size("a") + size("b");
+        orphans.take_out(&stored(0, "y", "1"));
+        let left = size(0, "a") + size(0, "b");
         assert_eq!(replica.send(&mut owned, &mut orphans), (left, left, 1));
         assert_eq!(replica.send(&mut owned, &mut orphans), (0, 0, 0));
         // Another replica has no buckets. They are encoded for it, but not hashed again.
@@ -451,7 +459,7 @@ mod tests {
     #[test]
     fn an_empty_bucket_is_not_encoded_or_hashed() {
         let rendered = render(
-            Some(&mut Buckets::of_pods(Placement::Node, 3)),
+            Some(&mut PodBuckets::new(Placement::Node, 3)),
             None,
             &keys(),
             3,
@@ -474,7 +482,7 @@ mod tests {
                 sets[set].put(stored(bucket, name, &version.to_string()));
                 members[set].insert((bucket, name));
             } else {
-                sets[set].remove(bucket, name);
+                sets[set].take_out(&stored(bucket, name, ""));
                 members[set].remove(&(bucket, name));
             }
             let all_known = random.random_bool(0.5);

@@ -160,6 +160,15 @@ impl KeySet {
             .take(MAX_LABELS)
     }
 
+    /// Number of a node's labels that [`Self::sent`] leaves out because there are too many.
+    #[must_use]
+    pub fn cut_of(&self, labels: &[Arc<v1::SharedLabel>]) -> usize {
+        let wanted = labels
+            .iter()
+            .filter(|label| self.labels.contains(label.key.as_str()));
+        wanted.count().saturating_sub(MAX_LABELS)
+    }
+
     /// Removes the labels that are not sent. The labels must be ordered by key. If more than [`MAX_LABELS`] remain, the last
     /// ones by key are removed, too. Returns the number of labels removed for that reason.
     pub fn reduce_labels(&self, labels: &mut Vec<v1::Label>) -> usize {

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use crate::{Delta, Resource, log_limiter::LogLimiter};
 use nodewise_projection::{
     Key, KeySet, Node, Revision, RolloutPolicy, Selector, Workload,
-    buckets::{Buckets, EncodedObject, Placement},
+    buckets::{EncodedNode, NodeBuckets, Placement},
 };
-use nodewise_proto::{bucket, v1};
+use nodewise_proto::v1;
 
 use crate::event::ClusterEvent;
 
@@ -96,7 +96,7 @@ pub struct Store {
     layout: Arc<Layout>,
     workloads: Workloads,
     policies: Policies,
-    nodes: Buckets,
+    nodes: NodeBuckets,
     namespaces: HashMap<Arc<str>, Namespace>,
     /// Orphaned workloads that cannot be changed: the resourceVersion at which that was seen.
     sealed_workloads: HashMap<Key, String>,
@@ -110,7 +110,7 @@ pub struct Store {
     cuts: Cuts,
     pages: Pages,
     /// Pages of a list of nodes that is not complete yet.
-    node_pages: Vec<Vec<EncodedObject>>,
+    node_pages: Vec<Vec<EncodedNode>>,
     /// Pages of a list of revisions that is not complete yet, by namespace.
     revision_pages: HashMap<String, Revisions>,
     changes: Changes,
@@ -155,7 +155,7 @@ impl Store {
             }),
             workloads: Workloads::default(),
             policies: Policies::default(),
-            nodes: Buckets::of_nodes(bucket_count),
+            nodes: NodeBuckets::new(Placement::Node, bucket_count),
             namespaces: HashMap::new(),
             sealed_workloads: HashMap::new(),
             parts: Parts::default(),
@@ -384,7 +384,7 @@ impl Store {
     /// Whether there is a node of this name.
     #[must_use]
     pub fn has_node(&self, name: &str) -> bool {
-        self.nodes.contains(bucket::of(name, self.bucket_count()), name)
+        self.nodes.get(name).is_some()
     }
 
     /// The cached pod of this name: one that a workload controls, or an orphan.
@@ -463,22 +463,21 @@ impl Store {
     }
 
     fn remove_node(&mut self, name: &str) -> Option<v1::Node> {
-        let node = self.nodes.remove(bucket::of(name, self.bucket_count()), name)?;
+        let node = self.nodes.remove(name)?;
         self.labels.release(&node);
         self.changes.remove(Resource::NODES);
         Some(node.node())
     }
 
     /// Encodes a node for the cache.
-    fn encode_node(&mut self, node: Node) -> EncodedObject {
+    fn encode_node(&mut self, node: Node) -> EncodedNode {
         let Node {
             resource_version,
             mut projection,
         } = node;
-        let bucket = bucket::of(&projection.name, self.bucket_count());
         let labels = std::mem::take(&mut projection.labels);
         let labels = self.labels.intern(labels, &projection.name);
-        EncodedObject::of_node(projection, labels, &resource_version, bucket)
+        EncodedNode::of_node(projection, labels, &resource_version)
     }
 
     /// Discards the pages of a list of nodes that was given up.

@@ -4,10 +4,8 @@ use std::sync::Arc;
 
 use bytes::BufMut;
 use nodewise_proto::v1;
-use prost::encoding::{WireType, encode_key, encode_varint};
 
-use super::wire::element_len;
-use crate::label_keys::KeySet;
+use super::wire::{element_len, write_element, write_head};
 
 /// The tag of the labels in Node.
 const LABELS_TAG: u32 = 3;
@@ -24,54 +22,25 @@ impl NodeLabels {
         Self(labels)
     }
 
-    /// A label of the node of this name, as several nodes may have it.
-    #[must_use]
-    pub fn label(label: v1::Label, node: &str) -> v1::SharedLabel {
-        let v1::Label { key, value } = label;
-        let value_is_node_name = value == node;
-        v1::SharedLabel {
-            key,
-            value: if value_is_node_name { String::new() } else { value },
-            value_is_node_name,
-        }
-    }
-
     /// The labels, ordered by key.
     #[must_use]
     pub fn list(&self) -> &[Arc<v1::SharedLabel>] {
         &self.0
     }
-
-    /// The labels that are sent, ordered by key.
-    pub(super) fn sent(&self, keys: &KeySet) -> impl Iterator<Item = &Arc<v1::SharedLabel>> {
-        keys.sent(&self.0)
-    }
-}
-
-/// The value of a label that the node of this name has.
-pub(super) fn value<'a>(label: &'a v1::SharedLabel, node: &'a str) -> &'a str {
-    if label.value_is_node_name {
-        node
-    } else {
-        &label.value
-    }
 }
 
 /// The length of the output of [`write_label`], in bytes.
 pub(super) fn written_label_len(label: &v1::SharedLabel, node: &str) -> usize {
-    element_len(label_len(&label.key, value(label, node)))
+    element_len(label_len(&label.key, label.value_on_node(node)))
 }
 
 /// Writes a label of the node of this name, as an element of its labels.
 pub(super) fn write_label(label: &v1::SharedLabel, node: &str, buffer: &mut impl BufMut) {
-    let value = value(label, node);
-    encode_key(LABELS_TAG, WireType::LengthDelimited, buffer);
-    encode_varint(label_len(&label.key, value) as u64, buffer);
+    let value = label.value_on_node(node);
+    write_head(LABELS_TAG, label_len(&label.key, value), buffer);
     for (tag, text) in [(1, label.key.as_str()), (2, value)] {
         if !text.is_empty() {
-            encode_key(tag, WireType::LengthDelimited, buffer);
-            encode_varint(text.len() as u64, buffer);
-            buffer.put_slice(text.as_bytes());
+            write_element(tag, text.as_bytes(), buffer);
         }
     }
 }

@@ -6,12 +6,12 @@
 
 use nodewise_proto::bucket;
 
-use super::{Buckets, Content, EncodedObject, empty_list};
+use super::{Buckets, EncodedObject, PodBuckets, Shared, compare, empty_list};
 
 /// Which bucket an object belongs to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Placement {
-    /// That of its node: [`EncodedObject::bucket`].
+    /// That of its node.
     #[default]
     Node,
     /// That of its own name.
@@ -24,22 +24,29 @@ const MOST_IN_BUCKET: usize = 128;
 /// limit, so that the number of buckets stays while the number of objects goes up and down a little.
 const FEWEST_IN_BUCKET: usize = 32;
 
-impl Buckets {
-    /// Creates one empty bucket of pods, by name. As objects are added there will be more buckets, up to this number.
+impl PodBuckets {
+    /// Creates one empty bucket of pods, by name. As pods are added there will be more buckets, up to this number.
     #[must_use]
     pub fn growing_to(count: u32) -> Self {
         Self {
             grows_to: Some(count),
-            ..Self::of_pods(Placement::Name, 1)
+            ..Self::new(Placement::Name, 1)
         }
     }
+}
 
-    /// The bucket that an object belongs to.
-    pub(super) fn index(&self, object: &EncodedObject) -> u32 {
-        match self.content {
-            Content::Nodes | Content::Pods(Placement::Node) => object.bucket(),
-            Content::Pods(Placement::Name) => bucket::of(object.name(), self.count()),
-        }
+impl<S: Shared> Buckets<S> {
+    /// The index of the bucket that an object belongs to.
+    pub(super) fn index(&self, object: &EncodedObject<S>) -> usize {
+        self.index_of(match self.placement {
+            Placement::Node => S::node(object),
+            Placement::Name => object.name(),
+        })
+    }
+
+    /// The index of the bucket of this name.
+    pub(super) fn index_of(&self, name: &str) -> usize {
+        bucket::of(name, self.count()) as usize
     }
 
     /// Changes the number of buckets if it does not fit the number of objects.
@@ -59,32 +66,34 @@ impl Buckets {
         let old = std::mem::replace(&mut self.list, empty_list(wanted));
         for object in old.into_iter().flat_map(|bucket| bucket.members) {
             let index = self.index(&object);
-            self.list[index as usize].members.push(object);
+            self.list[index].members.push(object);
         }
-        let content = self.content;
+        let placement = self.placement;
         for bucket in &mut self.list {
-            bucket.members.sort_unstable_by(|a, b| content.compare(a, b));
+            bucket.members.sort_unstable_by(|a, b| compare(placement, a, b));
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use nodewise_proto::v1;
 
     use super::*;
+    use crate::buckets::{EncodedPod, SharedFields};
 
-    fn pod(index: usize) -> EncodedObject {
+    fn pod(index: usize) -> EncodedPod {
         let pod = v1::Pod {
             name: format!("pod-{index}"),
             ..v1::Pod::default()
         };
-        // The bucket of its node does not exist here.
-        EncodedObject::of_pod(&pod, None, "1", 999)
+        EncodedPod::of_pod(&pod, Arc::new(SharedFields::new(&[], None)), "1")
     }
 
     /// Each object is in the bucket of its name, in order.
-    fn check(buckets: &Buckets, len: usize) {
+    fn check(buckets: &PodBuckets, len: usize) {
         assert_eq!((buckets.len(), buckets.iter().count()), (len, len));
         for index in 0..buckets.count() {
             let members = buckets.members(index);
@@ -97,7 +106,7 @@ mod tests {
 
     #[test]
     fn the_number_of_buckets_follows_the_number_of_objects() {
-        let mut buckets = Buckets::growing_to(10);
+        let mut buckets = PodBuckets::growing_to(10);
         let mut counts = Vec::new();
         for index in 0..3_000 {
             buckets.put(pod(index));
@@ -123,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_fixed_number_of_buckets_stays() {
-        let mut buckets = Buckets::of_pods(Placement::Name, 4);
+        let mut buckets = PodBuckets::new(Placement::Name, 4);
         for index in 0..1_000 {
             buckets.put(pod(index));
         }

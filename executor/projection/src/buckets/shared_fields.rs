@@ -6,10 +6,9 @@ use std::sync::Arc;
 use bytes::BufMut;
 use nodewise_proto::v1;
 use prost::Message as _;
-use prost::encoding::{WireType, encode_key, encode_varint};
 
 use super::placement::Placement;
-use super::wire::element_len;
+use super::wire::{element_len, write_element};
 use crate::label_keys::KeySet;
 
 /// The tag of the shared metadata in PodBucket.
@@ -103,7 +102,5 @@ pub(super) fn shared_len(encoded: &[u8]) -> usize {
 
 /// Writes shared fields as an element of a PodBucket.
 pub(super) fn write_shared(encoded: &[u8], buffer: &mut impl BufMut) {
-    encode_key(SHARED_METADATA_TAG, WireType::LengthDelimited, buffer);
-    encode_varint(encoded.len() as u64, buffer);
-    buffer.put_slice(encoded);
+    write_element(SHARED_METADATA_TAG, encoded, buffer);
 }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use nodewise_proto::v1;
-use prost::encoding::{self, WireType, encode_key, encode_varint};
+use prost::encoding;
 
-use super::encoded_object::EncodedObject;
+use super::encoded_object::EncodedNode;
 use super::node_labels::{NodeLabels, write_label, written_label_len};
-use super::wire::{LIST_TAG, element_len};
+use super::wire::{LIST_TAG, element_len, write_head};
 use crate::label_keys::KeySet;
 
 /// The tag of the shared labels in NodeBucket.
@@ -40,15 +40,15 @@ struct WrittenList<'a> {
 }
 
 impl<'a> SharedLabels<'a> {
-    /// The labels of these nodes that are sent.
-    pub(super) fn of(nodes: &[&'a EncodedObject], keys: &KeySet) -> Self {
+    /// The labels of these nodes that are sent. If not `shares_labels`, each node has all of its own.
+    pub(super) fn of(nodes: &[&'a EncodedNode], keys: &KeySet, shares_labels: bool) -> Self {
         let (mut lists, list_of) = lists(nodes);
         let mut found = Found::default();
         for list in &mut lists {
-            let labels = list.labels.into_iter().flat_map(|labels| labels.sent(keys));
+            let labels = keys.sent(list.labels.list());
             list.indices = labels.map(|label| found.count(label, list.nodes)).collect();
         }
-        let (entries, numbers) = found.numbered();
+        let (entries, numbers) = found.numbered(shares_labels);
         let lists = lists.iter().map(|list| found.written(&list.indices, &numbers));
         Self {
             lists: lists.collect(),
@@ -63,7 +63,7 @@ impl<'a> SharedLabels<'a> {
     }
 
     /// Writes the bucket of these nodes, which are those of [`Self::of`].
-    pub(super) fn write(&self, nodes: &[&EncodedObject]) -> Bytes {
+    pub(super) fn write(&self, nodes: &[&EncodedNode]) -> Bytes {
         let lists = self.list_of.iter().map(|index| &self.lists[*index]);
         let with_lists = nodes.iter().zip(lists);
         let with_lengths: Vec<_> = with_lists
@@ -89,19 +89,19 @@ impl<'a> SharedLabels<'a> {
 
 /// A list of labels, and how many nodes have it.
 struct List<'a> {
-    labels: Option<&'a Arc<NodeLabels>>,
+    labels: &'a NodeLabels,
     nodes: u32,
     /// The indices of the entries of the labels that are sent.
     indices: Vec<u32>,
 }
 
 /// The lists of labels of these nodes, and for each node the index of its list.
-fn lists<'a>(nodes: &[&'a EncodedObject]) -> (Vec<List<'a>>, Vec<usize>) {
+fn lists<'a>(nodes: &[&'a EncodedNode]) -> (Vec<List<'a>>, Vec<usize>) {
     let mut lists: Vec<List<'a>> = Vec::new();
-    let mut known: HashMap<Option<*const NodeLabels>, usize> = HashMap::new();
+    let mut known: HashMap<*const NodeLabels, usize> = HashMap::new();
     let list_of = nodes.iter().map(|node| {
-        let labels = node.node_labels();
-        let index = *known.entry(labels.map(Arc::as_ptr)).or_insert_with(|| {
+        let labels = node.shared();
+        let index = *known.entry(Arc::as_ptr(labels)).or_insert_with(|| {
             lists.push(List {
                 labels,
                 nodes: 0,
@@ -135,8 +135,9 @@ impl<'a> Found<'a> {
     }
 
     /// The entries that nodes refer to, and for each index the number of its entry, or 0.
-    fn numbered(&self) -> (Vec<&'a v1::SharedLabel>, Vec<u32>) {
-        let is_shared = |(label, nodes): &(&v1::SharedLabel, u32)| *nodes > 1 && !label.key.is_empty();
+    fn numbered(&self, shares_labels: bool) -> (Vec<&'a v1::SharedLabel>, Vec<u32>) {
+        let is_shared =
+            |(label, nodes): &(&v1::SharedLabel, u32)| shares_labels && *nodes > 1 && !label.key.is_empty();
         let mut order: Vec<usize> = (0..self.entries.len()).collect();
         order.retain(|index| is_shared(&self.entries[*index]));
         order.sort_unstable_by_key(|index| {
@@ -170,16 +171,15 @@ impl<'a> Found<'a> {
 
 impl WrittenList<'_> {
     /// The length of a node with these labels, in bytes.
-    fn len_of(&self, node: &EncodedObject) -> usize {
+    fn len_of(&self, node: &EncodedNode) -> usize {
         let own = self.own.iter().map(|label| written_label_len(label, node.name()));
         node.own().len() + own.sum::<usize>() + self.numbers.len()
     }
 
     /// Writes a node with these labels, whose length is that of [`Self::len_of`].
-    fn write(&self, node: &EncodedObject, len: usize, buffer: &mut BytesMut) {
+    fn write(&self, node: &EncodedNode, len: usize, buffer: &mut BytesMut) {
         let (own, name) = (node.own(), node.name());
-        encode_key(LIST_TAG, WireType::LengthDelimited, buffer);
-        encode_varint(len as u64, buffer);
+        write_head(LIST_TAG, len, buffer);
         own.write_head(buffer);
         for label in &self.own {
             write_label(label, name, buffer);
@@ -200,7 +200,7 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     use super::*;
-    use crate::buckets::{Buckets, NodeLabels, render};
+    use crate::buckets::{NodeBuckets, Placement, render};
 
     fn label(key: &str, value: &str) -> v1::Label {
         v1::Label {
@@ -250,7 +250,7 @@ mod tests {
 
     /// A bucket set of these nodes, all of whose labels are sent. Equal labels are stored once, as in the caches.
     struct Nodes {
-        buckets: Buckets,
+        buckets: NodeBuckets,
         keys: Arc<KeySet>,
         interned: BTreeSet<(String, String, bool)>,
         labels: HashMap<(String, String, bool), Arc<v1::SharedLabel>>,
@@ -259,7 +259,7 @@ mod tests {
     impl Nodes {
         fn of(keys: &[&str], count: u32) -> Self {
             Self {
-                buckets: Buckets::of_nodes(count),
+                buckets: NodeBuckets::new(Placement::Node, count),
                 keys: Arc::new(crate::testing::keys(keys)),
                 interned: BTreeSet::new(),
                 labels: HashMap::new(),
@@ -267,9 +267,8 @@ mod tests {
         }
 
         fn put(&mut self, node: &v1::Node) {
-            let bucket = bucket::of(&node.name, self.buckets.count());
             let labels = node.labels.iter().map(|label| {
-                let shared = NodeLabels::label(label.clone(), &node.name);
+                let shared = v1::SharedLabel::of(label.clone(), &node.name);
                 let key = (
                     shared.key.clone(),
                     shared.value.clone(),
@@ -282,8 +281,7 @@ mod tests {
                 Arc::clone(&self.labels[&key])
             });
             let labels = Arc::new(NodeLabels::new(labels.collect()));
-            self.buckets
-                .put(EncodedObject::of_node(node.clone(), labels, "1", bucket));
+            self.buckets.put(EncodedNode::of_node(node.clone(), labels, "1"));
         }
 
         fn render(&mut self, has: &dyn Fn(&Digest) -> bool, shared: bool) -> Vec<v1::Bucket> {
@@ -327,7 +325,7 @@ mod tests {
         for round in 0..3_000 {
             let name = format!("n{}", random.random_range(0..6));
             if random.random_bool(0.4) {
-                nodes.buckets.remove(bucket::of(&name, 2), &name);
+                nodes.buckets.remove(&name);
                 there.remove(&name);
             } else {
                 let value = |random: &mut SmallRng| format!("n{}", random.random_range(0..7));

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::Resource;
 use nodewise_projection::{
-    Key, KeySet, Node, Pod, Revision, Unready, Workload, buckets::EncodedObject, reduce_node,
+    Key, KeySet, Node, Pod, Revision, Unready, Workload, buckets::EncodedNode, buckets::EncodedPod,
+    reduce_node,
 };
 use nodewise_proto::v1;
 
@@ -97,8 +98,8 @@ impl Cached for Node {
 
     fn missing(store: &Store, _: Resource, listed: &[Self]) -> Vec<String> {
         let listed = listed.iter().map(|node| &*node.projection.name);
-        let staged = store.node_pages.iter().flatten().map(EncodedObject::name);
-        missing(store.nodes.iter().map(EncodedObject::name), staged.chain(listed))
+        let staged = store.node_pages.iter().flatten().map(EncodedNode::name);
+        missing(store.nodes.iter().map(EncodedNode::name), staged.chain(listed))
             .into_iter()
             .map(str::to_owned)
             .collect()
@@ -128,14 +129,14 @@ impl Cached for Node {
 }
 
 /// Caches a node.
-fn keep_node(store: &mut Store, new: &EncodedObject) -> Option<Transition> {
+fn keep_node(store: &mut Store, new: &EncodedNode) -> Option<Transition> {
     let old = store.nodes.put(new.clone());
     if let Some(old) = &old {
         store.labels.release(old);
     }
     let keys = store.keys.of_nodes();
     // Heartbeats change nodes all the time, but not the part that is sent.
-    let is_same = |old: &EncodedObject| old.is_sent_as_same_bytes(new, keys);
+    let is_same = |old: &EncodedNode| old.is_sent_as_same_bytes(new, keys);
     if old.as_ref().is_some_and(is_same) {
         return None;
     }
@@ -222,7 +223,7 @@ impl Cached for Pod {
 fn keep(
     store: &mut Store,
     namespace: &str,
-    mut pod: EncodedObject,
+    mut pod: EncodedPod,
     unready: Option<Box<Unready>>,
     projection: Option<v1::Pod>,
 ) -> Option<Transition> {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use crate::Resource;
-use nodewise_projection::{Key, buckets::EncodedObject};
+use nodewise_projection::{Key, buckets::EncodedPod};
 
 use super::{Namespace, Store};
 
@@ -52,7 +52,7 @@ impl Store {
     pub fn changed(&self, resource: Resource, namespace: &str, name: &str) -> u64 {
         let kept = self.namespaces.get(namespace);
         let changed = match resource {
-            Resource::PODS => kept.and_then(|kept| kept.pods.get(name).map(EncodedObject::changed)),
+            Resource::PODS => kept.and_then(|kept| kept.pods.get(name).map(EncodedPod::changed)),
             Resource::REVISIONS => kept.and_then(|kept| kept.revision_changes.get(name).copied()),
             _ => self.workloads.changed(&Key::new(resource.kind, namespace, name)),
         };

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::Resource;
-use nodewise_projection::{KeySet, MAX_LABELS, buckets::EncodedObject};
+use nodewise_projection::{KeySet, MAX_LABELS, buckets::EncodedObject, buckets::Shared};
 
 /// The number of log lines that are not counted in the metric yet.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ impl Cuts {
         &mut self,
         resource: Resource,
         namespace: &str,
-        object: &EncodedObject,
+        object: &EncodedObject<impl Shared>,
         keys: &KeySet,
     ) {
         let cut = object.cut(keys);

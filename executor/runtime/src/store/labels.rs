@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
-use nodewise_projection::buckets::{EncodedObject, NodeLabels};
+use nodewise_projection::buckets::{EncodedNode, NodeLabels};
 use nodewise_proto::v1;
 
 #[derive(Debug, Default)]
@@ -20,7 +20,7 @@ pub(super) struct Labels {
 impl Labels {
     /// Interns the labels of the node of this name.
     pub(super) fn intern(&mut self, labels: Vec<v1::Label>, node: &str) -> Arc<NodeLabels> {
-        let labels = labels.into_iter().map(|label| NodeLabels::label(label, node));
+        let labels = labels.into_iter().map(|label| v1::SharedLabel::of(label, node));
         let list = NodeLabels::new(labels.map(|label| self.label(label)).collect());
         let hash = |list: &NodeLabels| hash(&self.hasher, list);
         let entry = self
@@ -44,8 +44,8 @@ impl Labels {
     }
 
     /// Releases the labels of a removed node. A list that no other node has is dropped, and so are labels that no other list has.
-    pub(super) fn release(&mut self, node: &EncodedObject) {
-        let Some(list) = node.node_labels() else { return };
+    pub(super) fn release(&mut self, node: &EncodedNode) {
+        let list = node.shared();
         // One reference is the node's, the other one is in the table.
         if Arc::strong_count(list) > 2 {
             return;

@@ -1,6 +1,6 @@
 //! Into which buckets the pods of each kind of workload are divided.
 
-use nodewise_projection::buckets::{Buckets, Placement};
+use nodewise_projection::buckets::{Placement, PodBuckets};
 
 /// `Limits.max_bucket_count` of a service with default settings.
 const MOST_BUCKETS: u32 = 1_024;
@@ -40,10 +40,10 @@ impl Layout {
     }
 
     /// Empty buckets for the pods that one workload controls.
-    pub(super) fn empty(&self, placement: Placement) -> Buckets {
+    pub(super) fn empty(&self, placement: Placement) -> PodBuckets {
         match placement {
-            Placement::Node => Buckets::of_pods(Placement::Node, self.bucket_count),
-            Placement::Name => Buckets::growing_to(self.most_by_name()),
+            Placement::Node => PodBuckets::new(Placement::Node, self.bucket_count),
+            Placement::Name => PodBuckets::growing_to(self.most_by_name()),
         }
     }
 }

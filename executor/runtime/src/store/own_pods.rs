@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use nodewise_projection::{
     Workload,
-    buckets::{Buckets, EncodedObject},
+    buckets::{EncodedPod, PodBuckets},
 };
 use nodewise_proto::{bucket, v1};
 
@@ -33,7 +33,7 @@ pub struct LivePods {
 }
 
 impl LivePods {
-    fn add(&mut self, pod: &EncodedObject) {
+    fn add(&mut self, pod: &EncodedPod) {
         self.count += 1;
         self.changed = self.changed.max(pod.changed());
     }
@@ -41,7 +41,7 @@ impl LivePods {
 
 impl Store {
     /// The encoded pods that name the workload's uid as that of their controller, of the workload's kind.
-    fn owned(&self, workload: &Workload) -> Option<&Buckets> {
+    fn owned(&self, workload: &Workload) -> Option<&PodBuckets> {
         let namespace = self.namespaces.get(&workload.key.namespace)?;
         let placement = self.layout.placement(workload.key.kind);
         namespace.pods.owned_in(placement, &workload.uid)
@@ -49,8 +49,8 @@ impl Store {
 
     /// The pods that a workload controls, by kind, name and uid, in any state.
     pub fn controlled_pods<'a>(&'a self, workload: &'a Workload) -> impl Iterator<Item = v1::Pod> + 'a {
-        let pods = self.owned(workload).into_iter().flat_map(Buckets::iter);
-        pods.map(EncodedObject::pod)
+        let pods = self.owned(workload).into_iter().flat_map(PodBuckets::iter);
+        pods.map(EncodedPod::pod)
             .filter(|pod| is_controlled_by(pod, workload))
     }
 
@@ -132,8 +132,8 @@ impl CachedPods for OwnPods<'_> {
         let owned = pods.into_iter().flat_map(|pods| pods.owned(self.uid));
         let orphans = pods.and_then(Pods::orphans);
         owned
-            .chain(orphans.into_iter().flat_map(Buckets::iter))
-            .map(EncodedObject::decode_own::<v1::Pod>)
+            .chain(orphans.into_iter().flat_map(PodBuckets::iter))
+            .map(EncodedPod::decode_own::<v1::Pod>)
             .map(|pod| (pod.uid, pod.deletion_time.is_some()))
             .collect()
     }

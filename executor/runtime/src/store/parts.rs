@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use nodewise_projection::{
     KeySet,
-    buckets::{EncodedObject, Placement, SharedFields},
+    buckets::{EncodedPod, Placement, SharedFields},
 };
 
 #[derive(Debug, Default)]
@@ -44,10 +44,8 @@ impl Parts {
     }
 
     /// Releases the part of a removed pod. The part is dropped if no other pod has it.
-    pub(super) fn release(&mut self, pod: &EncodedObject) {
-        let Some(part) = pod.shared_fields() else {
-            return;
-        };
+    pub(super) fn release(&mut self, pod: &EncodedPod) {
+        let part = pod.shared();
         // One reference is the pod's, the other one is in the table.
         if Arc::strong_count(part) > 2 {
             return;

@@ -8,25 +8,24 @@ use hashbrown::HashTable;
 use hashbrown::hash_table::Entry;
 use nodewise_projection::{
     Key, KeySet, Selector, Workload,
-    buckets::{Buckets, EncodedObject, Placement},
+    buckets::{EncodedPod, Placement, PodBuckets},
 };
-use nodewise_proto::{bucket, v1};
+use nodewise_proto::v1;
 use prost::Message as _;
 
 use super::layout::Layout;
 use super::parts::Parts;
-use super::target_node;
 
 #[derive(Debug, Default)]
 pub(super) struct Pods {
     /// A hash table instead of a map, because the pods contain their names.
-    names: HashTable<EncodedObject>,
+    names: HashTable<EncodedPod>,
     hasher: RandomState,
     /// Pods by the uid of the workload that controls them, and by the kind of its buckets: anyone may name the uid of a
     /// workload of another kind.
     owned: Owned,
     /// By node. The selections of the workloads have their own buckets.
-    orphans: Option<Buckets>,
+    orphans: Option<PodBuckets>,
     /// The selected orphans, by workload. Filled at the first request for a workload while there are orphans.
     selected: HashMap<Key, Selected>,
     /// Names of orphans that cannot be adopted as they are. They are in no selection.
@@ -40,19 +39,19 @@ pub(super) struct Pods {
 /// Pods by the uid of the workload that controls them.
 #[derive(Debug, Default)]
 struct Owned {
-    by_node: HashMap<Arc<str>, Buckets>,
-    by_name: HashMap<Arc<str>, Buckets>,
+    by_node: HashMap<Arc<str>, PodBuckets>,
+    by_name: HashMap<Arc<str>, PodBuckets>,
 }
 
 impl Owned {
-    fn by(&self, placement: Placement) -> &HashMap<Arc<str>, Buckets> {
+    fn by(&self, placement: Placement) -> &HashMap<Arc<str>, PodBuckets> {
         match placement {
             Placement::Node => &self.by_node,
             Placement::Name => &self.by_name,
         }
     }
 
-    fn by_mut(&mut self, placement: Placement) -> &mut HashMap<Arc<str>, Buckets> {
+    fn by_mut(&mut self, placement: Placement) -> &mut HashMap<Arc<str>, PodBuckets> {
         match placement {
             Placement::Node => &mut self.by_node,
             Placement::Name => &mut self.by_name,
@@ -64,19 +63,19 @@ impl Owned {
 #[derive(Debug)]
 struct Selected {
     selector: Selector,
-    orphans: Buckets,
+    orphans: PodBuckets,
 }
 
 impl Selected {
     fn new(selector: &Selector, placement: Placement, count: u32) -> Self {
         Self {
             selector: selector.clone(),
-            orphans: Buckets::of_pods(placement, count),
+            orphans: PodBuckets::new(placement, count),
         }
     }
 
     /// Updates the selection for an orphan with these labels that came or changed.
-    fn put(&mut self, orphan: &EncodedObject, labels: &[v1::Label]) {
+    fn put(&mut self, orphan: &EncodedPod, labels: &[v1::Label]) {
         if orphan.has_labels_of(&self.selector) && self.selector.selects(labels) {
             self.orphans.put(orphan.clone());
         } else {
@@ -85,8 +84,8 @@ impl Selected {
     }
 }
 
-fn labels_of(orphan: &EncodedObject) -> Vec<v1::Label> {
-    orphan.shared_fields().map_or_else(Vec::new, |part| part.labels())
+fn labels_of(orphan: &EncodedPod) -> Vec<v1::Label> {
+    orphan.shared().labels()
 }
 
 impl Pods {
@@ -94,31 +93,31 @@ impl Pods {
         self.names.len()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &EncodedObject> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &EncodedPod> {
         self.names.iter()
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.names.iter().map(EncodedObject::name)
+        self.names.iter().map(EncodedPod::name)
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&EncodedObject> {
+    pub(super) fn get(&self, name: &str) -> Option<&EncodedPod> {
         self.names
             .find(self.hasher.hash_one(name), |pod| pod.name() == name)
     }
 
     /// The pods that name a workload of this uid as their controller, whatever its kind.
-    pub(super) fn owned(&self, uid: &str) -> impl Iterator<Item = &EncodedObject> {
+    pub(super) fn owned(&self, uid: &str) -> impl Iterator<Item = &EncodedPod> {
         let sets = [Placement::Node, Placement::Name].map(|placement| self.owned_in(placement, uid));
-        sets.into_iter().flatten().flat_map(Buckets::iter)
+        sets.into_iter().flatten().flat_map(PodBuckets::iter)
     }
 
     /// Those of them whose controller is of a kind with such buckets.
-    pub(super) fn owned_in(&self, placement: Placement, uid: &str) -> Option<&Buckets> {
+    pub(super) fn owned_in(&self, placement: Placement, uid: &str) -> Option<&PodBuckets> {
         self.owned.by(placement).get(uid)
     }
 
-    pub(super) fn orphans(&self) -> Option<&Buckets> {
+    pub(super) fn orphans(&self) -> Option<&PodBuckets> {
         self.orphans.as_ref()
     }
 
@@ -127,7 +126,7 @@ impl Pods {
         &mut self,
         workload: &Workload,
         layout: &Layout,
-    ) -> (u32, Option<&mut Buckets>, Option<&mut Buckets>) {
+    ) -> (u32, Option<&mut PodBuckets>, Option<&mut PodBuckets>) {
         let placement = layout.placement(workload.key.kind);
         let count = match self.owned_in(placement, &workload.uid) {
             Some(owned) => owned.count(),
@@ -176,7 +175,7 @@ impl Pods {
     }
 
     /// The pods for which it is not known whether a workload selects them, because not all of their labels are cached.
-    pub(super) fn undecided(&self, workload: &Workload) -> impl Iterator<Item = &EncodedObject> {
+    pub(super) fn undecided(&self, workload: &Workload) -> impl Iterator<Item = &EncodedPod> {
         let cut = self.cut.iter().filter_map(|name| self.get(name));
         cut.filter(|pod| match pod.owner() {
             Some(uid) => *uid == *workload.uid,
@@ -186,7 +185,7 @@ impl Pods {
     }
 
     /// The pods of which not all labels are cached, and whose cached labels are not those of these keys.
-    pub(super) fn cut_otherwise(&self, keys: &Arc<KeySet>) -> impl Iterator<Item = &EncodedObject> {
+    pub(super) fn cut_otherwise(&self, keys: &Arc<KeySet>) -> impl Iterator<Item = &EncodedPod> {
         let cut = self.cut.iter().filter_map(|name| self.get(name));
         cut.filter(|pod| pod.known().is_some_and(|known| !Arc::ptr_eq(known, keys)))
     }
@@ -200,10 +199,10 @@ impl Pods {
     /// shown.
     pub(super) fn put_labels(
         &mut self,
-        pod: EncodedObject,
+        pod: EncodedPod,
         is_newer: bool,
         layout: &Layout,
-    ) -> Option<EncodedObject> {
+    ) -> Option<EncodedPod> {
         let name: Box<str> = pod.name().into();
         let is_left_out = self.is_left_out(&name);
         let is_ahead = is_newer || self.is_ahead(&name);
@@ -223,7 +222,7 @@ impl Pods {
     }
 
     /// Caches a pod. Returns the pod of the same name that was cached before.
-    pub(super) fn put(&mut self, pod: EncodedObject, layout: &Layout) -> Option<EncodedObject> {
+    pub(super) fn put(&mut self, pod: EncodedPod, layout: &Layout) -> Option<EncodedPod> {
         self.left_out.remove(pod.name());
         self.ahead.remove(pod.name());
         if pod.known().is_some() {
@@ -231,7 +230,7 @@ impl Pods {
         } else {
             self.cut.remove(pod.name());
         }
-        let hash = |pod: &EncodedObject| self.hasher.hash_one(pod.name());
+        let hash = |pod: &EncodedPod| self.hasher.hash_one(pod.name());
         let entry = self
             .names
             .entry(hash(&pod), |kept| kept.name() == pod.name(), |kept| hash(kept));
@@ -243,9 +242,9 @@ impl Pods {
             }
         };
         // The pods of a bucket are ordered by node.
-        let stays = |old: &EncodedObject| {
-            (old.owner(), old.placement(), old.bucket(), old.target_node())
-                == (pod.owner(), pod.placement(), pod.bucket(), pod.target_node())
+        let stays = |old: &EncodedPod| {
+            (old.owner(), old.placement(), old.target_node())
+                == (pod.owner(), pod.placement(), pod.target_node())
         };
         if let Some(old) = old.as_ref().filter(|old| !stays(old)) {
             self.take_out(old);
@@ -263,12 +262,12 @@ impl Pods {
     /// Prepares for the first list, which has at least this many pods. A table that grows takes half as much again for a moment.
     pub(super) fn make_room(&mut self, count: usize) {
         if self.names.is_empty() {
-            let hash = |pod: &EncodedObject| self.hasher.hash_one(pod.name());
+            let hash = |pod: &EncodedPod| self.hasher.hash_one(pod.name());
             self.names.reserve(count, hash);
         }
     }
 
-    pub(super) fn remove(&mut self, name: &str) -> Option<EncodedObject> {
+    pub(super) fn remove(&mut self, name: &str) -> Option<EncodedPod> {
         let hash = self.hasher.hash_one(name);
         let found = self.names.find_entry(hash, |pod| pod.name() == name).ok()?;
         let (pod, _) = found.remove();
@@ -279,7 +278,7 @@ impl Pods {
         Some(pod)
     }
 
-    fn buckets_of(&mut self, pod: &EncodedObject, layout: &Layout) -> &mut Buckets {
+    fn buckets_of(&mut self, pod: &EncodedPod, layout: &Layout) -> &mut PodBuckets {
         let Some(uid) = pod.owner() else {
             let empty = || layout.empty(Placement::Node);
             return self.orphans.get_or_insert_with(empty);
@@ -291,7 +290,7 @@ impl Pods {
     }
 
     /// Removes a pod from its bucket.
-    fn take_out(&mut self, pod: &EncodedObject) {
+    fn take_out(&mut self, pod: &EncodedPod) {
         let Some(uid) = pod.owner() else {
             let selected = self.selected.values_mut().map(|selected| &mut selected.orphans);
             for orphans in self.orphans.iter_mut().chain(selected) {
@@ -319,8 +318,7 @@ pub(super) fn encode(
     keys: &Arc<KeySet>,
     parts: &mut Parts,
     layout: &Layout,
-) -> EncodedObject {
-    let bucket = bucket::of(target_node(pod), layout.bucket_count);
+) -> EncodedPod {
     let is_cut = keys.cut(&mut pod.labels);
     let shared = v1::SharedMetadata {
         labels: std::mem::take(&mut pod.labels),
@@ -330,7 +328,7 @@ pub(super) fn encode(
     let owner = controller.map(|controller| &*controller.uid);
     let placement = controller.map_or_else(Placement::default, |owner| layout.placement(&owner.kind));
     let part = parts.intern(&shared.encode_to_vec(), owner, is_cut.then_some(keys), placement);
-    let stored = EncodedObject::of_pod(pod, Some(part), version, bucket);
+    let stored = EncodedPod::of_pod(pod, part, version);
     pod.labels = shared.labels;
     pod.controller = shared.controller;
     stored

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nodewise_projection::{
     Workload,
-    buckets::{Buckets, EncodedObject, SharedFields},
+    buckets::{EncodedPod, PodBuckets, SharedFields},
 };
 use nodewise_proto::v1;
 
@@ -26,7 +26,7 @@ struct Place {
 }
 
 impl Place {
-    fn of(pod: &EncodedObject) -> Self {
+    fn of(pod: &EncodedPod) -> Self {
         pod.decode_own()
     }
 
@@ -54,7 +54,7 @@ impl Store {
         let siblings: Vec<_> = self.siblings(workload).collect();
         let uids: HashSet<&str> = siblings.iter().map(|other| &*other.uid).collect();
         let selectors: Vec<_> = siblings.iter().map(|other| &other.selector).collect();
-        let is_selected = |pod: &EncodedObject, part: &SharedFields| {
+        let is_selected = |pod: &EncodedPod, part: &SharedFields| {
             if selectors.len() > MOST_SELECTORS {
                 return pod.owner().is_some_and(|owner| uids.contains(owner));
             }
@@ -66,7 +66,7 @@ impl Store {
         let mut known: HashMap<*const SharedFields, bool> = HashMap::new();
         let mut counts: BTreeMap<String, u32> = BTreeMap::new();
         for pod in namespace.pods.iter() {
-            let Some(part) = pod.shared_fields() else { continue };
+            let part = pod.shared();
             let is_related = *known
                 .entry(Arc::as_ptr(part))
                 .or_insert_with(|| is_selected(pod, part));
@@ -92,11 +92,11 @@ impl Store {
         };
         let (_, owned, orphans) = namespace.pods.sets(workload, &self.layout);
         let sets = || [owned.as_deref(), orphans.as_deref()].into_iter().flatten();
-        let all: usize = sets().map(Buckets::len).sum();
+        let all: usize = sets().map(PodBuckets::len).sum();
         // Usually there are none too many, and no pod has to be decoded.
         all > wanted
             && sets()
-                .flat_map(Buckets::iter)
+                .flat_map(PodBuckets::iter)
                 .filter(|pod| Place::of(pod).is_live())
                 .count()
                 > wanted

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::iter::repeat_n;
 use std::sync::Arc;
 
-use nodewise_projection::{Pod, Unready, buckets::EncodedObject};
+use nodewise_projection::{Pod, Unready, buckets::EncodedPod};
 
 use super::keys::Keys;
 use super::layout::Layout;
@@ -18,7 +18,7 @@ use super::pods;
 #[derive(Debug)]
 pub(super) struct Staged {
     pub(super) namespace: Arc<str>,
-    pub(super) pod: EncodedObject,
+    pub(super) pod: EncodedPod,
     pub(super) unready: Option<Box<Unready>>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Pages(Vec<Page>);
 /// A list is ordered by namespace, and most pods are ready. So a pod takes 8 bytes here.
 #[derive(Debug, Default)]
 struct Page {
-    pods: Vec<EncodedObject>,
+    pods: Vec<EncodedPod>,
     /// The namespaces of the pods, and how many pods in turn are in each.
     namespaces: Vec<(Arc<str>, usize)>,
     /// By index of the pod, ascending.
@@ -51,7 +51,7 @@ impl Page {
         namespace
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&str, &EncodedObject)> {
+    fn iter(&self) -> impl Iterator<Item = (&str, &EncodedPod)> {
         let namespaces = self.namespaces.iter();
         let namespaces = namespaces.flat_map(|(namespace, count)| repeat_n(&**namespace, *count));
         namespaces.zip(&self.pods)
@@ -103,7 +103,7 @@ impl Pages {
     }
 
     /// The pods and their namespaces.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &EncodedObject)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &EncodedPod)> {
         self.0.iter().flat_map(Page::iter)
     }
 

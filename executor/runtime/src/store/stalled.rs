@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use nodewise_projection::{Workload, buckets::EncodedObject, moment};
-use nodewise_proto::{Timestamp as ProtoTimestamp, bucket, v1};
+use nodewise_projection::{Workload, buckets::EncodedPod, moment};
+use nodewise_proto::{Timestamp as ProtoTimestamp, v1};
 
 use super::{Store, is_live};
 
@@ -41,7 +41,7 @@ impl Store {
             .into_iter()
             .flat_map(|namespace| namespace.pods.owned(&workload.uid));
         let pods: Vec<v1::Pod> = pods
-            .map(EncodedObject::decode_own::<v1::Pod>)
+            .map(EncodedPod::decode_own::<v1::Pod>)
             .filter(is_live)
             .collect();
         // If pods are not ready, they block the rollout, so ready pods do not count as progress.
@@ -84,9 +84,7 @@ impl Store {
         let templates = controlled().filter(|other| is_current(&other.labels));
         let controllers = std::iter::once(&workload.uid).chain(controlled().map(|other| &other.uid));
         let pods = controllers.flat_map(|uid| namespace.pods.owned(uid));
-        let outdated = pods
-            .map(EncodedObject::pod)
-            .filter(|pod| !is_current(&pod.labels));
+        let outdated = pods.map(EncodedPod::pod).filter(|pod| !is_current(&pod.labels));
         let times = revisions
             .chain(templates.filter_map(|other| other.created))
             .chain(outdated.filter_map(|pod| pod.creation_time));
@@ -100,9 +98,7 @@ impl Store {
             [pod.creation_time, pod.ready_transition_time].map(|time| time.and_then(moment));
         let changed_later = (created.zip(changed))
             .is_some_and(|(created, changed)| changed.duration_since(created) > FIRST_CONDITION);
-        let node = self
-            .nodes
-            .get(bucket::of(&pod.node_name, self.bucket_count()), &pod.node_name);
+        let node = self.nodes.get(&pod.node_name);
         let is_broken =
             || node.is_some_and(|node| node.decode_own::<v1::Node>().ready() != v1::ConditionStatus::True);
         pod.ready() != v1::ConditionStatus::True && changed_later && is_broken()

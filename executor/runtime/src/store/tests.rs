@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nodewise_projection::{Node, Pod, buckets::NodeLabels, reduce_node};
+use nodewise_projection::{Node, Pod, reduce_node};
 use nodewise_proto::bucket::{Digest, Receiver};
 use nodewise_proto::{nodes, v1};
 use prost::Message as _;
@@ -603,7 +603,7 @@ fn buckets_are_those_of_the_reduced_projections() {
         for (index, bucket) in rendered.buckets.iter().enumerate() {
             let members = nodes
                 .values()
-                .filter(|node| bucket::of(&node.name, 2) as usize == index);
+                .filter(|node| nodewise_proto::bucket::of(&node.name, 2) as usize == index);
             let reduced = members.cloned().map(|mut node| {
                 reduce_node(&mut node, keys);
                 node
@@ -620,7 +620,7 @@ fn buckets_are_those_of_the_reduced_projections() {
             assert_eq!(bucket.digest[..], digest[..]);
         }
         let named = |key: &String| {
-            keys.sent(&[NodeLabels::label(label(key), "").into()])
+            keys.sent(&[v1::SharedLabel::of(label(key), "").into()])
                 .next()
                 .is_some()
         };

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use nodewise_projection::{Unready, buckets::EncodedObject};
+use nodewise_projection::{Unready, buckets::EncodedPod};
 use nodewise_proto::v1;
 
 use super::Store;
@@ -18,7 +18,7 @@ pub(super) struct UnreadyPods {
 
 impl UnreadyPods {
     /// Keeps what is known of a pod. Returns whether something changed.
-    pub(super) fn put(&mut self, pod: &EncodedObject, unready: Option<Box<Unready>>) -> bool {
+    pub(super) fn put(&mut self, pod: &EncodedPod, unready: Option<Box<Unready>>) -> bool {
         let (Some(owner), Some(unready)) = (pod.owner(), unready) else {
             return self.remove(pod);
         };
@@ -37,7 +37,7 @@ impl UnreadyPods {
     }
 
     /// Forgets a pod of this controller. Returns whether it was known.
-    pub(super) fn remove(&mut self, pod: &EncodedObject) -> bool {
+    pub(super) fn remove(&mut self, pod: &EncodedPod) -> bool {
         let Some(owner) = pod.owner() else { return false };
         let Some(pods) = self.by_controller.get_mut(owner) else {
             return false;

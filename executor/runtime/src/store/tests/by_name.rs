@@ -54,7 +54,7 @@ fn by_name(store: &mut Store, workload: &Workload) -> (Vec<String>, u32) {
     for (index, bucket) in buckets.into_iter().enumerate() {
         let data = bucket.data.expect("inline");
         for pod in v1::PodBucket::decode(data).expect("a bucket").pods {
-            assert_eq!(bucket::of(&pod.name, count) as usize, index);
+            assert_eq!(nodewise_proto::bucket::of(&pod.name, count) as usize, index);
             names.push(pod.name);
         }
     }
