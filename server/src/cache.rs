@@ -55,15 +55,9 @@ impl<T> Clone for Decoded<T> {
     }
 }
 
-impl<T> Decoded<T> {
-    /// Bytes that the cache entry takes besides its items.
-    fn bytes_besides(&self) -> u64 {
-        Cache::ENTRY_BYTES + self.warnings.bytes() as u64
-    }
-}
-
+/// What identifies a cache entry.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Key {
+pub(crate) enum Key {
     Nodes(Digest),
     Pods(Digest),
     /// By the workload's uid.
@@ -72,7 +66,7 @@ enum Key {
 
 /// A cache entry and the bytes of memory that it takes.
 #[derive(Debug, Clone)]
-enum Entry {
+pub(crate) enum Entry {
     Nodes(Decoded<Nodes>, u64),
     Pods(Decoded<Pods>, u64),
     /// `None` while a plan uses it.
@@ -243,6 +237,18 @@ impl Cache {
         counter.fetch_add(1, Relaxed);
     }
 
+    /// The cached bucket with this digest.
+    pub(crate) fn bucket<T: Cacheable>(&self, digest: &Digest) -> Option<Decoded<T>> {
+        T::bucket(self.get(&T::KEY(*digest))?)
+    }
+
+    /// Stores a bucket, if there is room.
+    pub(crate) fn put_bucket<T: Cacheable>(&self, digest: Digest, bucket: &Decoded<T>) {
+        let besides = Self::ENTRY_BYTES + bucket.warnings.bytes() as u64;
+        let entry = T::ENTRY(bucket.clone(), besides + bucket.items.bytes() as u64);
+        self.put(T::KEY(digest), entry);
+    }
+
     /// Takes the results of earlier plans for this workload. Until the caller returns them with [`Cache::remember`], other calls
     /// find nothing.
     pub(crate) fn recall(&self, uid: &str) -> Option<Memory> {
@@ -276,37 +282,46 @@ impl Cache {
 
 /// A table that can be cached: of nodes or of pods.
 pub(crate) trait Cacheable: Sized {
-    /// The cached bucket with this digest.
-    fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>>;
-    /// Stores a bucket, if there is room.
-    fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>);
+    /// The key of a bucket.
+    const KEY: fn(Digest) -> Key;
+    /// The cache entry of a bucket, given the bytes that it takes.
+    const ENTRY: fn(Decoded<Self>, u64) -> Entry;
+
+    /// The bucket of an entry of this kind.
+    fn bucket(entry: Entry) -> Option<Decoded<Self>>;
+    /// Bytes that the table takes.
+    fn bytes(&self) -> usize;
 }
 
 impl Cacheable for Nodes {
-    fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>> {
-        match cache.get(&Key::Nodes(*digest))? {
+    const KEY: fn(Digest) -> Key = Key::Nodes;
+    const ENTRY: fn(Decoded<Self>, u64) -> Entry = Entry::Nodes;
+
+    fn bucket(entry: Entry) -> Option<Decoded<Self>> {
+        match entry {
             Entry::Nodes(bucket, _) => Some(bucket),
             _ => None,
         }
     }
 
-    fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
-        let bytes = bucket.bytes_besides() + bucket.items.bytes() as u64;
-        cache.put(Key::Nodes(digest), Entry::Nodes(bucket.clone(), bytes));
+    fn bytes(&self) -> usize {
+        self.bytes()
     }
 }
 
 impl Cacheable for Pods {
-    fn get(cache: &Cache, digest: &Digest) -> Option<Decoded<Self>> {
-        match cache.get(&Key::Pods(*digest))? {
+    const KEY: fn(Digest) -> Key = Key::Pods;
+    const ENTRY: fn(Decoded<Self>, u64) -> Entry = Entry::Pods;
+
+    fn bucket(entry: Entry) -> Option<Decoded<Self>> {
+        match entry {
             Entry::Pods(bucket, _) => Some(bucket),
             _ => None,
         }
     }
 
-    fn put(cache: &Cache, digest: Digest, bucket: &Decoded<Self>) {
-        let bytes = bucket.bytes_besides() + bucket.items.bytes() as u64;
-        cache.put(Key::Pods(digest), Entry::Pods(bucket.clone(), bytes));
+    fn bytes(&self) -> usize {
+        self.bytes()
     }
 }
 
@@ -344,10 +359,10 @@ mod tests {
     #[test]
     fn a_bucket_is_found_by_kind_and_digest() {
         let cache = Cache::new(ByteSize::mib(1));
-        Nodes::put(&cache, [1; 32], &bucket(3));
-        assert_eq!(Nodes::get(&cache, &[1; 32]).unwrap().items.len(), 3);
-        assert!(Nodes::get(&cache, &[2; 32]).is_none());
-        assert!(<Pods as Cacheable>::get(&cache, &[1; 32]).is_none());
+        cache.put_bucket([1; 32], &bucket(3));
+        assert_eq!(cache.bucket::<Nodes>(&[1; 32]).unwrap().items.len(), 3);
+        assert!(cache.bucket::<Nodes>(&[2; 32]).is_none());
+        assert!(cache.bucket::<Pods>(&[1; 32]).is_none());
         let usage = |hits, misses| Usage {
             hits,
             misses,
@@ -384,7 +399,7 @@ mod tests {
         let capacity = ByteSize(64 << 10);
         let cache = Cache::new(capacity);
         for digest in 0..200_u8 {
-            Nodes::put(&cache, [digest; 32], &bucket(20));
+            cache.put_bucket([digest; 32], &bucket(20));
             assert!(
                 cache.bytes() <= capacity.0,
                 "{} bytes after {digest}",
@@ -393,9 +408,9 @@ mod tests {
         }
         assert!(cache.entries() > 1, "the cache keeps some");
         assert!(cache.entries() < 200, "the cache evicts");
-        Nodes::put(&cache, [255; 32], &bucket(100_000));
+        cache.put_bucket([255; 32], &bucket(100_000));
         assert!(
-            Nodes::get(&cache, &[255; 32]).is_none(),
+            cache.bucket::<Nodes>(&[255; 32]).is_none(),
             "larger than the whole cache"
         );
         assert_eq!(
@@ -404,7 +419,7 @@ mod tests {
             "a bucket larger than the cache evicts nothing"
         );
         let none = Cache::new(ByteSize(0));
-        Nodes::put(&none, [1; 32], &bucket(1));
-        assert!(Nodes::get(&none, &[1; 32]).is_none());
+        none.put_bucket([1; 32], &bucket(1));
+        assert!(none.bucket::<Nodes>(&[1; 32]).is_none());
     }
 }

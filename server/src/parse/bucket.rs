@@ -133,7 +133,7 @@ fn one<T: Item>(
             return Ok(Found::Wrong);
         }
         (None, Some(digest)) => {
-            let Some(bucket) = T::get(context.cache, &digest) else {
+            let Some(bucket) = context.cache.bucket::<T>(&digest) else {
                 return Ok(Found::Missing(digest));
             };
             return recheck(bucket, digest, id, &at_data, context);
@@ -146,7 +146,7 @@ fn one<T: Item>(
                 return Ok(Found::Wrong);
             }
             let is_allowed = |bucket: &Decoded<T>| form == Form::SharedLabels || !bucket.shares_labels;
-            if let Some(bucket) = T::get(context.cache, &digest).filter(is_allowed) {
+            if let Some(bucket) = context.cache.bucket::<T>(&digest).filter(is_allowed) {
                 return recheck(bucket, digest, id, &at_data, context);
             }
             (data, Some(digest))
@@ -156,7 +156,7 @@ fn one<T: Item>(
         return Ok(Found::Wrong);
     };
     if let Some(digest) = digest {
-        T::put(context.cache, digest, &bucket);
+        context.cache.put_bucket(digest, &bucket);
     }
     Ok(Found::Here(bucket))
 }
@@ -185,7 +185,7 @@ fn recheck<T: Item>(
         return Ok(Found::Wrong);
     }
     let bucket = Decoded { id, ..bucket };
-    T::put(context.cache, digest, &bucket);
+    context.cache.put_bucket(digest, &bucket);
     Ok(Found::Here(bucket))
 }
 

@@ -91,7 +91,7 @@ async fn storms_are_measured() -> Result<()> {
         ("changes of nodes", 2.0),
         // A delete and a create for each node.
         ("API calls", 40.0),
-        ("memory, first half of the storm: MB", 1.0),
+        ("memory, first half: MB", 1.0),
         ("memory, second half: MB", 1.0),
     ] {
         let row = finding.rows.iter().find(|row| row[0] == name);

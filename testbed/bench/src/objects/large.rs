@@ -125,19 +125,10 @@ impl Filling {
     /// # Errors
     /// A node is not one that an apiserver would serve.
     pub fn add_nodes(&mut self) -> Result<Spent> {
-        let mut spent = Spent::default();
-        let (mut page, mut is_first) = (Vec::with_capacity(PAGE), true);
-        for number in 0..self.size.nodes {
-            let text = node(number).to_string();
-            page.push(spent.reading(|| Node::from_text(&text)).context("a node")?);
-            if page.len() == PAGE {
-                let nodes = std::mem::replace(&mut page, Vec::with_capacity(PAGE));
-                spent.caching(|| self.apply(ClusterEvent::NodePage { nodes, is_first }));
-                is_first = false;
-            }
-        }
-        spent.caching(|| self.apply(ClusterEvent::Nodes(listed(page))));
-        Ok(spent)
+        let texts = (0..self.size.nodes).map(|number| node(number).to_string());
+        let read = |text: &str| Node::from_text(text).context("a node");
+        let page = |nodes, is_first| ClusterEvent::NodePage { nodes, is_first };
+        self.list(texts, read, page, |last| ClusterEvent::Nodes(listed(last)))
     }
 
     /// Lists all pods, a few at a time.
@@ -145,21 +136,34 @@ impl Filling {
     /// # Errors
     /// A pod is not one that an apiserver would serve.
     pub fn add_pods(&mut self) -> Result<Spent> {
-        let mut spent = Spent::default();
-        let (mut page, mut is_first) = (Vec::with_capacity(PAGE), true);
         let cluster = Arc::clone(&self.caches.cluster);
         let template = std::mem::take(&mut self.template);
         let of_daemon_sets = cluster.pods(|workload, node| workload.pod(node, true, CREATED));
-        let others = other_pods(self.size, &template);
-        for text in of_daemon_sets.chain(others) {
-            page.push(spent.reading(|| Pod::from_text(&text)).context("a pod")?);
+        let texts = of_daemon_sets.chain(other_pods(self.size, &template));
+        let read = |text: &str| Pod::from_text(text).context("a pod");
+        let page = |pods, is_first| ClusterEvent::PodPage { pods, is_first };
+        self.list(texts, read, page, |last| ClusterEvent::Pods(listed(last)))
+    }
+
+    /// Reads the objects with these texts, and applies an event for each page and one for the last objects.
+    fn list<T>(
+        &mut self,
+        texts: impl Iterator<Item = String>,
+        read: impl Fn(&str) -> Result<T>,
+        page_event: impl Fn(Vec<T>, bool) -> ClusterEvent,
+        last_event: impl Fn(Vec<T>) -> ClusterEvent,
+    ) -> Result<Spent> {
+        let mut spent = Spent::default();
+        let (mut page, mut is_first) = (Vec::with_capacity(PAGE), true);
+        for text in texts {
+            page.push(spent.reading(|| read(&text))?);
             if page.len() == PAGE {
-                let pods = std::mem::replace(&mut page, Vec::with_capacity(PAGE));
-                spent.caching(|| self.apply(ClusterEvent::PodPage { pods, is_first }));
+                let objects = std::mem::replace(&mut page, Vec::with_capacity(PAGE));
+                spent.caching(|| self.apply(page_event(objects, is_first)));
                 is_first = false;
             }
         }
-        spent.caching(|| self.apply(ClusterEvent::Pods(listed(page))));
+        spent.caching(|| self.apply(last_event(page)));
         Ok(spent)
     }
 

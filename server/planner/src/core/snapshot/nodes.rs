@@ -190,22 +190,20 @@ impl Nodes {
         mut find: impl FnMut(NodeView<'a>) -> Option<T>,
     ) -> Option<Box<[T]>> {
         let NodeClasses { labels, .. } = &self.classes;
-        let read: Box<[bool]> = (0..labels.len())
-            .map(|label| labels.is_name(label) && reads(labels.key(label)))
-            .collect();
+        let is_read = |label: &u32| labels.is_name(*label) && reads(labels.key(*label));
+        let read: Vec<u32> = (0..labels.len()).filter(is_read).collect();
         let reads_name = |class: usize| {
             let mut members = self.classes.labels_of(class).iter();
-            members.any(|label| read[*label as usize])
+            !read.is_empty() && members.any(|label| read.contains(label))
         };
-        let by_name: Box<[bool]> = (0..self.classes.len()).map(reads_name).collect();
-        let mut known: Box<[Option<T>]> = by_name.iter().map(|_| None).collect();
+        let mut known: Box<[Option<T>]> = (0..self.classes.len()).map(|_| None).collect();
         let mut result = |node: NodeView<'a>| {
             let class = node.row().class as usize;
             if let Some(known) = known[class] {
                 return Some(known);
             }
             let found = find(node)?;
-            if !by_name[class] {
+            if !reads_name(class) {
                 known[class] = Some(found);
             }
             Some(found)

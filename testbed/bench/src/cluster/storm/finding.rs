@@ -25,9 +25,7 @@ const CHANGES: Quantity<Run> = Quantity::new("changes of nodes", |run| run.chang
 const CALLS: Quantity<Run> = Quantity::new("API calls", |run| run.part.calls);
 const CPU: Quantity<Run> = Quantity::new("CPU seconds", |run| run.part.cpu_seconds());
 const APISERVER: Quantity<Run> = Quantity::new("CPU seconds of kube-apiserver", |run| run.part.apiserver_cpu);
-const FIRST: Quantity<Run> = Quantity::new("memory, first half of the storm: MB", |run| {
-    run.observed.first_half_mb
-});
+const FIRST: Quantity<Run> = Quantity::new("memory, first half: MB", |run| run.observed.first_half_mb);
 const SECOND: Quantity<Run> = Quantity::new("memory, second half: MB", |run| run.observed.second_half_mb);
 const PEAK: Quantity<Run> = Quantity::new("peak memory: MB", |run| run.peak_memory_mb);
 
