@@ -116,9 +116,7 @@ impl<S: Shared> Bucket<S> {
 }
 
 impl<S: Shared> Buckets<S> {
-    /// Creates `count` empty buckets.
-    #[must_use]
-    pub fn new(placement: Placement, count: u32) -> Self {
+    fn new(placement: Placement, count: u32) -> Self {
         Self {
             list: empty_list(count),
             len: 0,
@@ -195,7 +193,22 @@ impl<S: Shared> Buckets<S> {
     }
 }
 
+impl PodBuckets {
+    /// Creates `count` empty buckets of pods.
+    #[must_use]
+    pub fn of_pods(placement: Placement, count: u32) -> Self {
+        Self::new(placement, count)
+    }
+}
+
 impl NodeBuckets {
+    /// Creates `count` empty buckets of nodes.
+    #[must_use]
+    pub fn of_nodes(count: u32) -> Self {
+        // The node of a node is the node itself.
+        Self::new(Placement::Node, count)
+    }
+
     /// Returns the node of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&EncodedNode> {
@@ -289,7 +302,7 @@ mod tests {
             sharing("f", "new"),
         ];
         let sent = |order: &[usize]| {
-            let mut buckets = PodBuckets::new(Placement::Node, 1);
+            let mut buckets = PodBuckets::of_pods(Placement::Node, 1);
             for index in order {
                 buckets.put(members[*index].clone());
             }
@@ -319,8 +332,8 @@ mod tests {
     // The service keeps the pods of nodes in this order. Orphans are among the others.
     #[test]
     fn pods_are_ordered_by_node_and_name() {
-        let mut owned = PodBuckets::new(Placement::Node, 1);
-        let mut orphans = PodBuckets::new(Placement::Node, 1);
+        let mut owned = PodBuckets::of_pods(Placement::Node, 1);
+        let mut orphans = PodBuckets::of_pods(Placement::Node, 1);
         for (name, node, target) in [
             ("a", "n2", ""),
             ("b", "n1", ""),
@@ -344,7 +357,7 @@ mod tests {
             "it is on another node"
         );
         assert!(owned.take_out(&on_node("b", "n1", "")).is_some());
-        let mut by_name = PodBuckets::new(Placement::Name, 1);
+        let mut by_name = PodBuckets::of_pods(Placement::Name, 1);
         for (name, node) in [("a", "n2"), ("b", "n1"), ("c", "")] {
             by_name.put(on_node(name, node, ""));
         }
@@ -353,7 +366,7 @@ mod tests {
     }
 
     fn buckets(pods: &[(u32, &str)]) -> PodBuckets {
-        let mut buckets = PodBuckets::new(Placement::Node, 2);
+        let mut buckets = PodBuckets::of_pods(Placement::Node, 2);
         for (bucket, name) in pods {
             buckets.put(stored(*bucket, name, "1"));
         }
@@ -459,7 +472,7 @@ mod tests {
     #[test]
     fn an_empty_bucket_is_not_encoded_or_hashed() {
         let rendered = render(
-            Some(&mut PodBuckets::new(Placement::Node, 3)),
+            Some(&mut PodBuckets::of_pods(Placement::Node, 3)),
             None,
             &keys(),
             3,

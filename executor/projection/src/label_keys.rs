@@ -163,6 +163,10 @@ impl KeySet {
     /// Number of a node's labels that [`Self::sent`] leaves out because there are too many.
     #[must_use]
     pub fn cut_of(&self, labels: &[Arc<v1::SharedLabel>]) -> usize {
+        // Hardly any node has so many.
+        if labels.len() <= MAX_LABELS {
+            return 0;
+        }
         let wanted = labels
             .iter()
             .filter(|label| self.labels.contains(label.key.as_str()));

@@ -155,7 +155,7 @@ impl Store {
             }),
             workloads: Workloads::default(),
             policies: Policies::default(),
-            nodes: NodeBuckets::new(Placement::Node, bucket_count),
+            nodes: NodeBuckets::of_nodes(bucket_count),
             namespaces: HashMap::new(),
             sealed_workloads: HashMap::new(),
             parts: Parts::default(),

@@ -20,6 +20,8 @@ use super::shared_fields::SharedFields;
 use super::wire::{element_len, write_element};
 use crate::label_keys::KeySet;
 
+/// The tag before the resourceVersion. It is never sent, and could be any.
+const VERSION_TAG: u32 = 1;
 /// The tag of the uid in Node and Pod.
 const UID_TAG: u32 = 2;
 /// The tag of the name in Node and Pod.
@@ -81,7 +83,7 @@ impl<S> EncodedObject<S> {
     /// Creates an object. `own` has the fields that are not in `shared`, among them this uid.
     pub(super) fn new(own: &impl Message, uid: &str, shared: Arc<S>, version: &str) -> Self {
         let mut bytes = Vec::with_capacity(element_len(version.len()) + own.encoded_len());
-        write_element(NAME_TAG, version.as_bytes(), &mut bytes);
+        write_element(VERSION_TAG, version.as_bytes(), &mut bytes);
         let begin = bytes.len();
         own.encode_raw(&mut bytes);
         let uid = compact(uid);
@@ -103,9 +105,9 @@ impl<S> EncodedObject<S> {
     }
 
     /// The resourceVersion, and the fields that are neither shared nor in the header.
-    fn parts(&self) -> (&str, &[u8]) {
+    fn parts(&self) -> (&[u8], &[u8]) {
         let mut texts = Texts(&self.0.slice);
-        let version = texts.next().map_or("", |(_, version)| text(version));
+        let version = texts.next().map_or(&[][..], |(_, version)| version);
         (version, texts.0)
     }
 
@@ -113,22 +115,23 @@ impl<S> EncodedObject<S> {
         self.parts().1
     }
 
-    /// The first fields, up to the first one that is not a text: their tags and contents.
-    pub(super) fn texts(&self) -> impl Iterator<Item = (u32, &str)> {
-        Texts(self.fields()).map(|(tag, content)| (tag, text(content)))
+    /// The text in the first field with one of these tags. Only texts and messages may stand before it.
+    pub(super) fn first_text(&self, tags: &[u32]) -> Option<&str> {
+        let mut texts = Texts(self.fields());
+        let found = texts.find(|(tag, _)| tags.contains(tag));
+        found.map(|(_, content)| text(content))
     }
 
     /// metadata.name.
     #[must_use]
     pub fn name(&self) -> &str {
-        let first = self.texts().next().filter(|(tag, _)| *tag == NAME_TAG);
-        first.map_or("", |(_, name)| name)
+        self.first_text(&[NAME_TAG]).unwrap_or_default()
     }
 
     /// metadata.resourceVersion.
     #[must_use]
     pub fn version(&self) -> &str {
-        self.parts().0
+        text(self.parts().0)
     }
 
     /// What the object shares with others.
@@ -243,7 +246,7 @@ impl OwnFields<'_> {
     }
 }
 
-/// The texts at the beginning of a message: their tags and contents.
+/// The texts and messages at the beginning of a message: their tags and contents.
 struct Texts<'a>(&'a [u8]);
 
 impl<'a> Iterator for Texts<'a> {

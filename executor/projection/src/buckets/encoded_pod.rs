@@ -54,11 +54,7 @@ impl EncodedPod {
     /// The node of the pod, or else its target node. Pods are ordered by it, so it is found without decoding the pod.
     #[must_use]
     pub fn target_node(&self) -> &str {
-        // Fields are encoded in the order of their tags, and empty ones are left out. Those before the node's are texts.
-        let mut texts = self.texts();
-        texts
-            .find(|(tag, _)| NODE_TAGS.contains(tag))
-            .map_or("", |(_, node)| node)
+        self.first_text(&NODE_TAGS).unwrap_or_default()
     }
 
     /// Decodes the pod, with all labels that are stored.
@@ -69,7 +65,7 @@ impl EncodedPod {
         pod
     }
 
-    /// The length in a bucket, without that of the length itself. `number` is the number of the shared fields, or 0.
+    /// The length of the pod in a bucket, without its tag and length. `number` is the number of the shared fields, or 0.
     fn sent_len(&self, number: u32) -> usize {
         let refers = if number == 0 {
             0
@@ -120,12 +116,14 @@ impl Shared for SharedFields {
         let with_numbers = || members.iter().zip(&numbers);
         let own = with_numbers().map(|(pod, number)| element_len(pod.sent_len(*number)));
         let parts = shared.parts.iter().map(|part| shared_len(part));
-        let mut buffer = BytesMut::with_capacity(own.chain(parts).sum());
+        let size = own.chain(parts).sum();
+        let mut buffer = BytesMut::with_capacity(size);
         with_numbers().for_each(|(pod, number)| pod.write(*number, &mut buffer));
         shared
             .parts
             .iter()
             .for_each(|part| write_shared(part, &mut buffer));
+        debug_assert_eq!(buffer.len(), size);
         (buffer.freeze(), false)
     }
 }
@@ -228,6 +226,24 @@ mod tests {
             };
             assert_eq!(data, bucket.encode_to_vec());
         }
+    }
+
+    #[test]
+    fn a_pod_without_a_node_has_none() {
+        let pod = v1::Pod {
+            name: "p".into(),
+            uid: UIDS[0].into(),
+            // In these bytes it is no text.
+            creation_time: Some(nodewise_proto::Timestamp {
+                seconds: 1_790_000_000,
+                nanos: 0,
+            }),
+            ..Default::default()
+        };
+        let shared = Arc::new(SharedFields::new(&[], None));
+        let stored = EncodedPod::of_pod(&pod, shared, "1");
+        assert_eq!((stored.target_node(), stored.name()), ("", "p"));
+        assert_eq!(stored.pod(), pod);
     }
 
     #[test]

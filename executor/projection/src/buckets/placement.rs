@@ -30,7 +30,7 @@ impl PodBuckets {
     pub fn growing_to(count: u32) -> Self {
         Self {
             grows_to: Some(count),
-            ..Self::new(Placement::Name, 1)
+            ..Self::of_pods(Placement::Name, 1)
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_fixed_number_of_buckets_stays() {
-        let mut buckets = PodBuckets::new(Placement::Name, 4);
+        let mut buckets = PodBuckets::of_pods(Placement::Name, 4);
         for index in 0..1_000 {
             buckets.put(pod(index));
         }

@@ -1,6 +1,6 @@
-//! The labels that the nodes of a bucket share, and the bytes of a bucket in which each of them occurs once.
+//! The bytes of a bucket of nodes: with the labels that several nodes have once, or with all labels of each node.
 //!
-//! The rule is that of [`nodewise_proto::nodes::sharing`], whose bytes are the same.
+//! Which labels are shared is the rule of [`nodewise_proto::nodes::sharing`], whose bytes are the same.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(super) struct SharedLabels<'a> {
 /// What is written of a list of labels.
 #[derive(Debug)]
 struct WrittenList<'a> {
-    /// The labels that no other node has.
+    /// The labels that are written with each node.
     own: Vec<&'a v1::SharedLabel>,
     /// The field with the numbers of the others.
     numbers: Vec<u8>,
@@ -83,6 +83,7 @@ impl<'a> SharedLabels<'a> {
         for entry in &self.entries {
             encoding::message::encode(SHARED_LABELS_TAG, *entry, &mut buffer);
         }
+        debug_assert_eq!(buffer.len(), size);
         buffer.freeze()
     }
 }
@@ -200,7 +201,7 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     use super::*;
-    use crate::buckets::{NodeBuckets, Placement, render};
+    use crate::buckets::{NodeBuckets, render};
 
     fn label(key: &str, value: &str) -> v1::Label {
         v1::Label {
@@ -259,7 +260,7 @@ mod tests {
     impl Nodes {
         fn of(keys: &[&str], count: u32) -> Self {
             Self {
-                buckets: NodeBuckets::new(Placement::Node, count),
+                buckets: NodeBuckets::of_nodes(count),
                 keys: Arc::new(crate::testing::keys(keys)),
                 interned: BTreeSet::new(),
                 labels: HashMap::new(),

@@ -1,4 +1,4 @@
-//! The form of the lists of a bucket.
+//! Fields of Protobuf messages, as the objects of a bucket are written.
 
 use bytes::BufMut;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};

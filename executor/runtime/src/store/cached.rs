@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::Resource;
 use nodewise_projection::{
-    Key, KeySet, Node, Pod, Revision, Unready, Workload, buckets::EncodedNode, buckets::EncodedPod,
+    Key, KeySet, Node, Pod, Revision, Unready, Workload,
+    buckets::{EncodedNode, EncodedPod},
     reduce_node,
 };
 use nodewise_proto::v1;

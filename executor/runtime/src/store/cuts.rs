@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 
 use crate::Resource;
-use nodewise_projection::{KeySet, MAX_LABELS, buckets::EncodedObject, buckets::Shared};
+use nodewise_projection::{
+    KeySet, MAX_LABELS,
+    buckets::{EncodedObject, Shared},
+};
 
 /// The number of log lines that are not counted in the metric yet.
 #[derive(Debug, Default)]

@@ -42,7 +42,7 @@ impl Layout {
     /// Empty buckets for the pods that one workload controls.
     pub(super) fn empty(&self, placement: Placement) -> PodBuckets {
         match placement {
-            Placement::Node => PodBuckets::new(Placement::Node, self.bucket_count),
+            Placement::Node => PodBuckets::of_pods(Placement::Node, self.bucket_count),
             Placement::Name => PodBuckets::growing_to(self.most_by_name()),
         }
     }

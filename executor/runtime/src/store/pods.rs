@@ -70,7 +70,7 @@ impl Selected {
     fn new(selector: &Selector, placement: Placement, count: u32) -> Self {
         Self {
             selector: selector.clone(),
-            orphans: PodBuckets::new(placement, count),
+            orphans: PodBuckets::of_pods(placement, count),
         }
     }
 
