@@ -239,14 +239,14 @@ impl Cache {
 
     /// The cached bucket with this digest.
     pub(crate) fn bucket<T: Cacheable>(&self, digest: &Digest) -> Option<Decoded<T>> {
-        T::bucket(self.get(&T::KEY(*digest))?)
+        T::bucket(self.get(&T::key(*digest))?)
     }
 
     /// Stores a bucket, if there is room.
     pub(crate) fn put_bucket<T: Cacheable>(&self, digest: Digest, bucket: &Decoded<T>) {
         let besides = Self::ENTRY_BYTES + bucket.warnings.bytes() as u64;
-        let entry = T::ENTRY(bucket.clone(), besides + bucket.items.bytes() as u64);
-        self.put(T::KEY(digest), entry);
+        let entry = T::entry(bucket.clone(), besides + bucket.items.bytes() as u64);
+        self.put(T::key(digest), entry);
     }
 
     /// Takes the results of earlier plans for this workload. Until the caller returns them with [`Cache::remember`], other calls
@@ -283,9 +283,9 @@ impl Cache {
 /// A table that can be cached: of nodes or of pods.
 pub(crate) trait Cacheable: Sized {
     /// The key of a bucket.
-    const KEY: fn(Digest) -> Key;
+    fn key(digest: Digest) -> Key;
     /// The cache entry of a bucket, given the bytes that it takes.
-    const ENTRY: fn(Decoded<Self>, u64) -> Entry;
+    fn entry(bucket: Decoded<Self>, bytes: u64) -> Entry;
 
     /// The bucket of an entry of this kind.
     fn bucket(entry: Entry) -> Option<Decoded<Self>>;
@@ -294,8 +294,13 @@ pub(crate) trait Cacheable: Sized {
 }
 
 impl Cacheable for Nodes {
-    const KEY: fn(Digest) -> Key = Key::Nodes;
-    const ENTRY: fn(Decoded<Self>, u64) -> Entry = Entry::Nodes;
+    fn key(digest: Digest) -> Key {
+        Key::Nodes(digest)
+    }
+
+    fn entry(bucket: Decoded<Self>, bytes: u64) -> Entry {
+        Entry::Nodes(bucket, bytes)
+    }
 
     fn bucket(entry: Entry) -> Option<Decoded<Self>> {
         match entry {
@@ -305,13 +310,18 @@ impl Cacheable for Nodes {
     }
 
     fn bytes(&self) -> usize {
-        self.bytes()
+        Nodes::bytes(self)
     }
 }
 
 impl Cacheable for Pods {
-    const KEY: fn(Digest) -> Key = Key::Pods;
-    const ENTRY: fn(Decoded<Self>, u64) -> Entry = Entry::Pods;
+    fn key(digest: Digest) -> Key {
+        Key::Pods(digest)
+    }
+
+    fn entry(bucket: Decoded<Self>, bytes: u64) -> Entry {
+        Entry::Pods(bucket, bytes)
+    }
 
     fn bucket(entry: Entry) -> Option<Decoded<Self>> {
         match entry {
@@ -321,7 +331,7 @@ impl Cacheable for Pods {
     }
 
     fn bytes(&self) -> usize {
-        self.bytes()
+        Pods::bytes(self)
     }
 }
 

@@ -42,6 +42,19 @@ pub(crate) struct Target<'a> {
     pub(crate) beside: bool,
 }
 
+impl Target<'_> {
+    /// The revision with this hash, if it can be created from.
+    fn revision(&self, hash: &str) -> Option<&RevisionRef> {
+        let mut all = std::iter::once(&self.update).chain(&self.others);
+        all.find(|revision| revision.hash == hash)
+    }
+
+    /// Whether nodes that are not admitted can get this stable revision.
+    fn can_keep(&self, stable: &RevisionRef) -> bool {
+        !self.beside && self.revision(&stable.hash).is_some()
+    }
+}
+
 /// The last status of a workload, as far as it is about its present template.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorded<'a> {
@@ -69,8 +82,15 @@ impl<'a> Recorded<'a> {
     /// The stable revision, if it is known and can be created from (L-4).
     pub(crate) fn stable(&self) -> Option<&RevisionRef> {
         let hash = &self.status?.stable_revision.as_ref()?.hash;
-        let mut known = std::iter::once(&self.target.update).chain(&self.target.others);
-        known.find(|revision| revision.hash == *hash)
+        self.target.revision(hash)
+    }
+
+    /// The stable revision, which may be unknown or gone (L-4). A rollout whose stable revision somebody deletes goes on by its stages.
+    fn stable_or_gone(&self, observed: &Observed<'_>) -> RevisionRef {
+        let recorded = self.status.filter(|_| self.is_same);
+        let gone = || recorded.and_then(|status| status.stable_revision.as_ref());
+        let stable = self.stable().or_else(gone).cloned();
+        stable.unwrap_or_else(|| first_stable(self.target, observed))
     }
 
     /// Whether no rollout is going on: the update revision is the stable one.
@@ -104,15 +124,12 @@ impl<'a> Recorded<'a> {
 /// Decides about a rollout.
 pub(crate) fn decide(policy: &Policy, recorded: &Recorded<'_>, observed: &Observed<'_>) -> Decision {
     let target = recorded.target;
-    let stable = recorded
-        .stable()
-        .cloned()
-        .unwrap_or_else(|| first_stable(target, observed));
+    let stable = recorded.stable_or_gone(observed);
     let mut status = begin(policy, recorded, &stable, observed);
     let spec = recorded.spec;
     let mut decision = Decision {
         evicts: spec.disruption == Disruption::Evict,
-        keeps_stable: spec.unadmitted == Unadmitted::Stable && !target.beside,
+        keeps_stable: spec.unadmitted == Unadmitted::Stable && target.can_keep(&stable),
         order: Some(spec.order),
         pace_left: hold::pace_left(spec, &mut status, observed.now),
         ..Decision::default()
@@ -154,15 +171,12 @@ pub(crate) fn decide(policy: &Policy, recorded: &Recorded<'_>, observed: &Observ
 
 /// The decision of a policy that cannot be used: nothing that runs is replaced, and nothing is forgotten (L-2).
 pub(crate) fn unusable(recorded: &Recorded<'_>, observed: &Observed<'_>, why: &str) -> Decision {
-    let stable = recorded
-        .stable()
-        .cloned()
-        .unwrap_or_else(|| first_stable(recorded.target, observed));
+    let stable = recorded.stable_or_gone(observed);
     let last = recorded.status.cloned().unwrap_or_default();
     let mut status = TargetStatus {
         name: recorded.target.name.to_owned(),
         uid: recorded.target.uid.to_owned(),
-        stable_revision: Some(stable),
+        stable_revision: Some(stable.clone()),
         state: State::Invalid,
         message: why.to_owned(),
         ..last
@@ -173,17 +187,24 @@ pub(crate) fn unusable(recorded: &Recorded<'_>, observed: &Observed<'_>, why: &s
     Decision {
         events: state_event(recorded, &status).into_iter().collect(),
         status,
-        keeps_stable: !recorded.target.beside,
+        keeps_stable: recorded.target.can_keep(&stable),
         ..Decision::default()
     }
 }
 
-/// The revision of the most pods; without pods, the update revision (L-4). Of equals the newest.
+/// The revision of the most pods; without pods, the update revision (L-4). Of equals the newest. Nothing is known of it but the hash if
+/// the workload has no such revision: its pods must not all be replaced at once for that.
 fn first_stable(target: &Target<'_>, observed: &Observed<'_>) -> RevisionRef {
-    let all = target.others.iter().chain([&target.update]);
-    let counted = all.filter_map(|revision| Some((observed.pods.get(revision.hash.as_str())?, revision)));
+    let revision = |hash: &str| {
+        let known = target.revision(hash).cloned();
+        known.unwrap_or_else(|| RevisionRef {
+            hash: hash.to_owned(),
+            number: 0,
+        })
+    };
+    let counted = observed.pods.iter().map(|(hash, count)| (count, revision(hash)));
     let most = counted.max_by_key(|(count, revision)| (**count, revision.number));
-    most.map_or_else(|| target.update.clone(), |(_, revision)| revision.clone())
+    most.map_or_else(|| target.update.clone(), |(_, revision)| revision)
 }
 
 /// The status to go on from: the last one, or a new one if the template has changed (L-10).

@@ -1,4 +1,4 @@
-//! Tables for the rules of policies, on the decision alone. The tests of whole plans are in tests/policies.
+//! Tables for the rules of policies, on the decision alone. The tests of whole plans are in tests/plans/policies.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -324,6 +324,39 @@ fn l_4_at_first_the_revision_of_most_pods_is_stable() {
         Some(revision("new")),
         "no pods"
     );
+}
+
+#[test]
+fn l_4_without_the_stable_revision_a_rollout_keeps_to_its_stages() {
+    // Somebody deletes the revision: before the policy exists, before the rollout, and while the canary soaks.
+    for (steps, has_status) in [(0, false), (0, true), (2, true)] {
+        let mut world = World::new(staged());
+        if !has_status {
+            world.policy.status = PolicyStatus::default();
+        }
+        if steps > 0 {
+            world.run(steps);
+        }
+        world.others.retain(|hash| *hash != "old");
+        world.run(2);
+        assert_eq!(
+            world.on("new").len(),
+            2,
+            "{steps} {has_status}: only the canaries"
+        );
+        assert!(!world.last.keeps_stable, "there is nothing to create from");
+        assert_eq!(
+            world
+                .last
+                .status
+                .stable_revision
+                .as_ref()
+                .map(|stable| &*stable.hash),
+            Some("old")
+        );
+        world.run(60);
+        assert_eq!((world.on("new").len(), world.state()), (10, State::Complete));
+    }
 }
 
 #[test]

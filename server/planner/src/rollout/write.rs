@@ -325,9 +325,12 @@ fn patch(policy: &Policy, status: &PolicyStatus, events: &[RolloutEvent]) -> Act
         .summary
         .as_ref()
         .map_or("", |summary| summary.state.as_str());
+    let mut targets = status.targets.iter();
+    let why = targets.find(|target| target.state == State::Invalid);
+    let why = why.map_or_else(String::new, |target| format!(": {}", target.message));
     Action {
         reason: Reason::PolicyStatusChanged,
-        message: format!("status of RolloutPolicy {}: {state}", policy.name),
+        message: format!("status of RolloutPolicy {}: {state}{why}", policy.name),
         kind: ActionKind::PatchObject {
             resource: Resource::RolloutPolicies,
             object: ObjectRef {

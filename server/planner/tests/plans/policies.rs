@@ -1,4 +1,4 @@
-//! Plans of DaemonSets with a RolloutPolicy. The rules of the decision alone have tables in src/rollout/tests.rs.
+//! Plans of DaemonSets with a RolloutPolicy. The rules of the decision alone have tables in src/rollout/tests.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -139,7 +139,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     match unknown {
         None => Ok(read),
         Some(path) => Err(format!(
-            "spec{path}: this version of the planning service does not know the field, and cannot tell what it asks for; upgrade the service"
+            "spec{path}: this version of the planning service does not know the field, and cannot tell what it asks for; correct its spelling, or upgrade the service"
         )),
     }
 }

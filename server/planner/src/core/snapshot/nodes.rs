@@ -44,6 +44,16 @@ pub struct NodeView<'a> {
     index: u32,
 }
 
+/// What is known of the nodes of a class.
+#[derive(Debug, Clone, Copy)]
+enum Known<T> {
+    Nothing,
+    /// The result depends on the name of the node.
+    ByName,
+    /// The result of each.
+    Same(T),
+}
+
 impl<'a> NodeView<'a> {
     fn row(self) -> Row {
         self.table.rows[self.index as usize]
@@ -196,15 +206,19 @@ impl Nodes {
             let mut members = self.classes.labels_of(class).iter();
             !read.is_empty() && members.any(|label| read.contains(label))
         };
-        let mut known: Box<[Option<T>]> = (0..self.classes.len()).map(|_| None).collect();
+        let mut known: Box<[Known<T>]> = (0..self.classes.len()).map(|_| Known::Nothing).collect();
         let mut result = |node: NodeView<'a>| {
             let class = node.row().class as usize;
-            if let Some(known) = known[class] {
-                return Some(known);
-            }
-            let found = find(node)?;
-            if !reads_name(class) {
-                known[class] = Some(found);
+            let found = match known[class] {
+                Known::Same(found) => return Some(found),
+                Known::Nothing | Known::ByName => find(node)?,
+            };
+            if matches!(known[class], Known::Nothing) {
+                known[class] = if reads_name(class) {
+                    Known::ByName
+                } else {
+                    Known::Same(found)
+                };
             }
             Some(found)
         };
