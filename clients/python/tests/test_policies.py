@@ -150,6 +150,27 @@ def test_a_snapshot_without_caches_has_the_policies() -> None:
 
 
 NODE = {"metadata": {"name": "n1", "labels": {"pool": "canary", "zone": "a", "rack": "r", "gpu": "", "other": "x"}}}
+
+
+# The caller has many objects, and has to find the one that is wrong.
+@pytest.mark.parametrize(
+    ("argument", "objects", "message"),
+    [
+        ("nodes", [NODE, {"metadata": {"name": ""}}], "nodes[1].metadata.name: is missing"),
+        ("pods", [{"metadata": {"name": "p"}}, "- yaml"], "pods[1]: is no JSON object: it is not within {}"),
+        ("revisions", [{}], "revisions[0].metadata.name: is missing"),
+        ("policies", ["kind: RolloutPolicy"], "policies[0]: is no JSON object: it is not within {}"),
+        ("pods", '{"items": []}', "pods: is no list of objects; of a served list, pass convert.items(text)"),
+        ("nodes", {"items": []}, "nodes: is no list of objects; of a served list, pass convert.items(text)"),
+    ],
+)
+def test_an_object_of_another_shape_is_named(argument: str, objects: Any, message: str) -> None:
+    of: dict[str, Any] = {"nodes": [], "pods": [], "revisions": [], argument: objects}
+    with pytest.raises(ConversionError) as raised:
+        snapshot_of(daemon_set().object, **of)
+    assert str(raised.value) == message
+
+
 STAGES = [
     {"name": "canary", "nodeSelector": {"matchLabels": {"pool": "canary"}}, "spreadBy": "zone"},
     {"groupBy": "rack", "nodeSelector": {"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}},

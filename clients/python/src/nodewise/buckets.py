@@ -282,7 +282,7 @@ def _write(members: Sequence[Stored], keys: KeySet) -> bytes:
 
 def node_buckets(nodes: Iterable[v1.Node], count: int = 1) -> list[v1.Bucket]:
     """The buckets of a snapshot with these nodes, for programs without caches: all with their bytes, and with all
-    labels. `reduce_labels` removes labels that no decision reads.
+    labels.
     """
     buckets, labels, every = Buckets(count), Labels(), list(nodes)
     for node in every:
@@ -292,7 +292,7 @@ def node_buckets(nodes: Iterable[v1.Node], count: int = 1) -> list[v1.Bucket]:
 
 def pod_buckets(pods: Iterable[v1.Pod], count: int = 1) -> list[v1.Bucket]:
     """The buckets of a snapshot with these pods, all with their bytes and with all labels, in the buckets of their
-    nodes. `reduce_labels` removes labels that no decision reads.
+    nodes.
     """
     owned, orphans, parts, every = Buckets(count), Buckets(count), SharedParts(), list(pods)
     for pod in every:

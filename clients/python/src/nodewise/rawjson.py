@@ -166,7 +166,8 @@ def _parts(text: bytes, span: slice, ends: bytes) -> Iterator[slice]:
     span = _trimmed(text, span)
     end = span.stop
     if end - span.start < 2 or text[span.start] != ends[0] or text[end - 1] != ends[1]:
-        raise ValueError(f"is not within {ends.decode()}")
+        kind = "object" if ends == b"{}" else "list"
+        raise ValueError(f"is no JSON {kind}: it is not within {ends.decode()}")
     depth, began = 1, span.start + 1
     at = began
     is_one_of_many = False

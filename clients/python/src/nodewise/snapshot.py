@@ -1,13 +1,13 @@
 """Builds the snapshot of one workload from the caches."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from . import convert, times, v1
 from .buckets import node_buckets, pod_buckets
-from .convert import KubernetesObject
+from .convert import ConversionError, KubernetesObject
 from .kinds import DAEMON_SET, DEPLOYMENT, REPLICA_SET, Resource
 from .label_keys import KeySet, reduce_labels
 from .live import LiveObjects
@@ -215,24 +215,28 @@ def snapshot_of(
     """The snapshot of a DaemonSet, for programs without caches. `nodes` are all nodes; `pods`, `revisions` and
     RolloutPolicies are those of its namespace, from complete lists. Objects of other controllers, orphans that the
     DaemonSet does not select, policies that do not target it, and labels that neither names are left out. A plan for a
-    DaemonSet with policies may be applied only if it confirms each of them in `rollout_policy_uids`.
+    DaemonSet with policies may be applied only if it confirms each of those that the snapshot has in `rollout_policy_uids`.
+
+    Raises ConversionError, which names the argument, the index and the field, if an object does not have the shape that its
+    API promises.
     """
     workload = Workload.read(DAEMON_SET, daemon_set)
     cached = Policies()
-    for policy in map(RolloutPolicy.read, policies):
+    for policy in _each("policies", RolloutPolicy.read, policies):
         cached.put(policy)
     heeded = cached.sent(workload)
     of_nodes = KeySet.of_nodes([workload.label_keys, *(policy.label_keys for policy in heeded)])
     of_pods = KeySet.of_pods([workload.label_keys])
     sent_nodes, sent_pods = (
-        [*map(convert.node, nodes)],
-        [pod for pod in map(convert.pod, pods) if is_sent(workload, pod)],
+        [*_each("nodes", convert.node, nodes)],
+        [pod for pod in _each("pods", convert.pod, pods) if is_sent(workload, pod)],
     )
     for node in sent_nodes:
         reduce_labels(node, of_nodes)
     for pod in sent_pods:
         reduce_labels(pod, of_pods)
-    known = (revision.object for revision in map(Revision.read, revisions) if concerns(workload, revision))
+    read = _each("revisions", Revision.read, revisions)
+    known = (revision.object for revision in read if concerns(workload, revision))
     return v1.Snapshot(
         now=now or times.now(),
         workload=_daemon_set_with(workload, [v1.RolloutPolicy(object=policy.object) for policy in heeded]),
@@ -244,6 +248,20 @@ def snapshot_of(
         digest_function=v1.DIGEST_FUNCTION_SHA256,
         state=state,
     )
+
+
+def _each(
+    argument: str, read: Callable[[KubernetesObject], _T], objects: Iterable[KubernetesObject]
+) -> Iterator[_T]:
+    """Reads each object of an argument."""
+    if isinstance(objects, str | bytes | Mapping):
+        raise ConversionError(argument, "is no list of objects; of a served list, pass convert.items(text)")
+    for index, item in enumerate(objects):
+        try:
+            yield read(item)
+        except ConversionError as error:
+            path = f"{argument}[{index}]"
+            raise ConversionError(path if error.path == "." else f"{path}.{error.path}", error.message) from error
 
 
 def is_sent(workload: Workload, pod: v1.Pod) -> bool:
