@@ -157,7 +157,11 @@ NODE = {"metadata": {"name": "n1", "labels": {"pool": "canary", "zone": "a", "ra
     ("argument", "objects", "message"),
     [
         ("nodes", [NODE, {"metadata": {"name": ""}}], "nodes[1].metadata.name: is missing"),
-        ("pods", [{"metadata": {"name": "p"}}, "- yaml"], "pods[1]: is no JSON object: it is not within {}"),
+        (
+            "pods",
+            [{"metadata": {"name": "p", "uid": "u"}}, "- yaml"],
+            "pods[1]: is no JSON object: it is not within {}",
+        ),
         ("revisions", [{}], "revisions[0].metadata.name: is missing"),
         ("policies", ["kind: RolloutPolicy"], "policies[0]: is no JSON object: it is not within {}"),
         ("pods", '{"items": []}', "pods: is no list of objects; of a served list, pass convert.items(text)"),

@@ -215,10 +215,10 @@ def snapshot_of(
     """The snapshot of a DaemonSet, for programs without caches. `nodes` are all nodes; `pods`, `revisions` and
     RolloutPolicies are those of its namespace, from complete lists. Objects of other controllers, orphans that the
     DaemonSet does not select, policies that do not target it, and labels that neither names are left out. A plan for a
-    DaemonSet with policies may be applied only if it confirms each of those that the snapshot has in `rollout_policy_uids`.
+    DaemonSet with policies may be applied only if its `rollout_policy_uids` name each policy of the snapshot.
 
-    Raises ConversionError, which names the argument, the index and the field, if an object does not have the shape that its
-    API promises.
+    Raises ConversionError, which names the argument, the index and the field, if an object does not have the shape
+    that its API promises.
     """
     workload = Workload.read(DAEMON_SET, daemon_set)
     cached = Policies()
@@ -250,9 +250,7 @@ def snapshot_of(
     )
 
 
-def _each(
-    argument: str, read: Callable[[KubernetesObject], _T], objects: Iterable[KubernetesObject]
-) -> Iterator[_T]:
+def _each(argument: str, read: Callable[[KubernetesObject], _T], objects: Iterable[KubernetesObject]) -> Iterator[_T]:
     """Reads each object of an argument."""
     if isinstance(objects, str | bytes | Mapping):
         raise ConversionError(argument, "is no list of objects; of a served list, pass convert.items(text)")
