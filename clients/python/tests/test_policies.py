@@ -160,7 +160,7 @@ NODE = {"metadata": {"name": "n1", "labels": {"pool": "canary", "zone": "a", "ra
         (
             "pods",
             [{"metadata": {"name": "p", "uid": "u"}}, "- yaml"],
-            "pods[1]: is no JSON object: it is not within {}",
+            "pods[1]: is no JSON object: Expecting value: line 1 column 1 (char 0)",
         ),
         ("revisions", [{}], "revisions[0].metadata.name: is missing"),
         ("policies", ["kind: RolloutPolicy"], "policies[0]: is no JSON object: it is not within {}"),

@@ -116,7 +116,7 @@ def to_dict(obj: KubernetesObject) -> Mapping[str, Any]:
         try:
             obj = _decode(obj.without_managed_fields)
         except (ValueError, RecursionError) as error:
-            raise ConversionError(".", str(error)) from error
+            raise ConversionError(".", f"is no JSON object: {error}") from error
     elif hasattr(obj, "openapi_types"):
         obj = _serializer()(obj)
     if not isinstance(obj, Mapping):
