@@ -31,8 +31,8 @@ pub(super) struct Replicas {
 struct Known {
     /// For each target whose last look-up failed: the reason.
     lookup_errors: BTreeMap<usize, String>,
-    /// Whether the log has a warning that no replica answers.
-    unreachable_logged: bool,
+    /// When the log had the warning that no replica answers.
+    unreachable_since: Option<Instant>,
 }
 
 impl Replicas {
@@ -244,13 +244,17 @@ impl Replicas {
         let health = self.health_of(&members);
         let mut known = self.known();
         match health {
-            Ok(()) if std::mem::take(&mut known.unreachable_logged) => {
-                tracing::info!("the planning service answers again");
+            Ok(()) => {
+                if let Some(since) = known.unreachable_since.take() {
+                    let seconds = since.elapsed().as_secs();
+                    tracing::info!("the planning service answers again, after {seconds}s");
+                }
             }
-            Err(reason) if !all_unknown && !std::mem::replace(&mut known.unreachable_logged, true) => {
+            Err(reason) if !all_unknown && known.unreachable_since.is_none() => {
+                known.unreachable_since = Some(Instant::now());
                 tracing::warn!("{reason}; nothing is written until one does");
             }
-            _ => {}
+            Err(_) => {}
         }
     }
 

@@ -20,11 +20,19 @@ pub type Version = ObjectMeta;
 #[derive(Debug, thiserror::Error)]
 pub enum LeaseError {
     /// The apiserver rejected the call, or did not answer.
-    #[error("the lease: {0}")]
+    #[error("the lease: {}", answer(.0))]
     Api(#[from] Box<kube::Error>),
     /// Another process wrote first.
     #[error("the lease was changed by someone else")]
     Changed,
+}
+
+/// What the apiserver answered, or why there is no answer. The text of a [`kube::Error`] repeats an answer with all its fields.
+fn answer(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// Reads and writes the lease that several candidates share.

@@ -167,15 +167,20 @@ impl<L: LeaseStore> Elector<L> {
             // This branch never completes. After a shutdown, the work drains while the other branch keeps renewing.
             () = async { shutdown.cancelled().await; term.cancel(); std::future::pending().await } => {}
         }
-        tracing::error!(identity = self.identity, "lost the lease: stopping all work");
+        let why = if self.election.is_held_by_another() {
+            "another executor holds it"
+        } else {
+            "kube-apiserver did not let it be renewed in time, as the warnings before say"
+        };
+        tracing::error!(identity = self.identity, lease = %self, "lost the lease: stopping all work: {why}");
         term.cancel();
         if timeout_at(self.last_renewal() + self.timing.write_limit(), work)
             .await
             .is_err()
         {
-            tracing::error!(
+            tracing::warn!(
                 identity = self.identity,
-                "the work had not stopped when the lease ended, and was cancelled"
+                "the work had not stopped when the lease ended, and was cancelled; whoever holds the lease next goes on"
             );
         }
         false

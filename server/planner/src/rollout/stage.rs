@@ -73,8 +73,11 @@ impl Context<'_, '_> {
                 event_type: EventType::Normal,
                 reason: "RolloutStageStarted",
                 message: format!(
-                    "stage {} of revision {} begins on {} nodes",
-                    stage.name, self.update.number, stage.nodes
+                    "stage {} of revision {} begins on {} {}",
+                    stage.name,
+                    self.update.number,
+                    stage.nodes,
+                    if stage.nodes == 1 { "node" } else { "nodes" }
                 ),
             });
         }
