@@ -1,7 +1,7 @@
 //! The controller of one kind of workload: a work queue, and workers that reconcile. The
 //! [`Manager`](crate::manager::Manager) feeds it with watch events.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nodewise_client::PlanService;
@@ -10,6 +10,7 @@ use nodewise_proto::{v1, workload::EXPECTATION_LIFETIME};
 use nodewise_runtime::{
     Resource,
     actuator::{Actuator, WorkloadEvent},
+    log_limiter::LogLimiter,
     queue::{KeyFilter, QueuedKey, WorkQueue},
     watch::Builder,
 };
@@ -164,9 +165,17 @@ impl<K: Kind, A: Actuator, P: PlanService> AnyController for Controller<K, A, P>
             "its caches are filled; starting to work"
         );
         let serving = std::iter::repeat_n(KeyFilter::All, count.max(1)).chain([KeyFilter::Urgent]);
+        let unanswered = Arc::new(Unanswered::default());
         for serves in serving {
             let (queue, reconciler) = (Arc::clone(&self.queue), Arc::clone(&self.reconciler));
-            workers.spawn(work(queue, reconciler, serves, self.unreachable_delay));
+            let unanswered = Arc::clone(&unanswered);
+            workers.spawn(work(
+                queue,
+                reconciler,
+                serves,
+                self.unreachable_delay,
+                unanswered,
+            ));
         }
     }
 
@@ -179,12 +188,16 @@ impl<K: Kind, A: Actuator, P: PlanService> AnyController for Controller<K, A, P>
     }
 }
 
+/// Rate limit of the warning that there is no plan for a workload: one for all, because an outage concerns them all.
+type Unanswered = Mutex<LogLimiter<()>>;
+
 /// Runs one worker until the queue is shut down.
 async fn work<K: Kind, A: Actuator, P: PlanService>(
     queue: Arc<WorkQueue<Key>>,
     reconciler: Arc<Reconciler<K, A, P>>,
     serves: KeyFilter,
     unreachable_delay: Duration,
+    unanswered: Arc<Unanswered>,
 ) {
     while let Some(QueuedKey { key, waited }) = queue.take(serves).await {
         let timer = queue.work_started(waited);
@@ -220,9 +233,19 @@ async fn work<K: Kind, A: Actuator, P: PlanService>(
             Ending::CacheBehind(behind) => tracing::debug!("{behind}"),
             Ending::Relisting(resource) => tracing::debug!(%resource, "waiting for a new list"),
             Ending::Unreachable { reason } => {
-                tracing::debug!("{reason}");
                 // A request that no replica answers in time must not keep a worker busy.
                 let delay = unreachable_delay.max(began.elapsed().saturating_mul(2));
+                let is_due = || {
+                    let mut unanswered = unanswered.lock().unwrap_or_else(PoisonError::into_inner);
+                    unanswered.is_due(())
+                };
+                if !reconciler.stop.is_cancelled() && is_due() {
+                    tracing::warn!(
+                        "there is no plan: {reason}; the next try is in {delay:?}; said once a minute, of one workload"
+                    );
+                } else {
+                    tracing::debug!("{reason}");
+                }
                 queue.add_after(key.clone(), delay);
             }
         }

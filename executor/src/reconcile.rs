@@ -237,6 +237,7 @@ impl<K: Kind, A: Actuator, P: PlanService> Reconciler<K, A, P> {
                 // The workload lost its label. That event has enqueued it, and the next reconcile forgets it.
                 return Ok(Ending::Settled { after: None });
             }
+            self.metrics.planned(&planned.workload.key, &planned.plan);
             // A stale plan is not carried out, so its expectations would never be settled.
             if planned.plan.verdict() == v1::Verdict::Stale {
                 return Err(Ending::failed(

@@ -335,6 +335,17 @@ impl Metrics {
         workload::KINDS.into_iter().flat_map(of_kind).sum()
     }
 
+    /// Counts what a plan for this workload says about its rollout. The plan must have been checked: it comes from the service.
+    pub(crate) fn planned(&self, key: &Key, plan: &v1::Plan) {
+        let rollouts = &self.families().rollouts;
+        match &plan.rollout {
+            Some(rollout) => rollouts.plan(key, rollout),
+            // A stale plan is made again and says nothing about the rollout.
+            None if plan.verdict() == v1::Verdict::Stale => {}
+            None => rollouts.not_planned(key),
+        }
+    }
+
     /// Number of batches applied so far.
     #[must_use]
     pub fn batches(&self) -> u64 {
@@ -363,16 +374,6 @@ impl Observer for Metrics {
             took.as_secs_f64(),
         );
         families.plans.get_or_create(&Verdict { kind, verdict }).inc();
-        let key = plan.workload.as_ref().and_then(|workload| {
-            let kind = workload::known(&workload.kind)?;
-            Some(Key::new(kind, &workload.namespace, &workload.name))
-        });
-        match (key, &plan.rollout) {
-            (Some(key), Some(rollout)) => families.rollouts.plan(&key, rollout),
-            // A stale plan is made again and says nothing about the rollout.
-            (Some(key), None) if plan.verdict() != v1::Verdict::Stale => families.rollouts.not_planned(&key),
-            _ => {}
-        }
     }
 
     fn plan_failed(&self, kind: &'static str, took: Duration, code: tonic::Code) {

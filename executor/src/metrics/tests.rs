@@ -111,6 +111,8 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
     let metrics = Metrics::new();
     let plan = plan();
     metrics.plan_answered(DAEMON_SET, Duration::from_millis(3), 2_000, &plan);
+    assert!(!metrics.encode().contains("\"agent\""), "it was not checked yet");
+    metrics.planned(&agent(), &plan);
     metrics.plan_failed(DAEMON_SET, Duration::from_millis(3), tonic::Code::Unavailable);
     metrics.applied(DAEMON_SET, &plan, &applied());
     metrics.expectations(&agent(), 1, 0);
@@ -140,7 +142,7 @@ fn plans_and_actions_are_counted_and_forgotten_with_their_workload() {
 fn series_of_a_rollout_without_a_plan_are_removed() {
     let metrics = Metrics::new();
     let answered = |plan: &v1::Plan| {
-        metrics.plan_answered(DAEMON_SET, Duration::ZERO, 1, plan);
+        metrics.planned(&agent(), plan);
         metrics.encode().contains("nodewise_rollout_")
     };
     let without = |verdict: v1::Verdict| v1::Plan {
@@ -233,6 +235,7 @@ fn series_of_workloads_are_removed_at_the_end() {
     let metrics = Metrics::new();
     metrics.expectations(&agent(), 1, 0);
     metrics.plan_answered(DAEMON_SET, Duration::ZERO, 1, &plan());
+    metrics.planned(&agent(), &plan());
     metrics.workload_status(&workload(&serde_json::Value::Null));
     metrics.reconciled(&agent(), "failed", Duration::ZERO);
     metrics.foreign_pod_deletes(&agent(), 1);
@@ -295,6 +298,7 @@ fn every_metric_is_documented() {
     metrics.runtime().unreadable(Resource::PODS);
     metrics.cut(Resource::NODES, 1);
     metrics.plan_answered(DAEMON_SET, Duration::ZERO, 1, &plan);
+    metrics.planned(&agent(), &plan);
     metrics.plan_failed(DAEMON_SET, Duration::ZERO, tonic::Code::Internal);
     metrics.applied(DAEMON_SET, &plan, &applied());
     metrics.runtime().api_call("create", "pods", 201, Duration::ZERO);
