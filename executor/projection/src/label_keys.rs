@@ -154,10 +154,7 @@ impl KeySet {
         &self,
         labels: &'a [Arc<v1::SharedLabel>],
     ) -> impl Iterator<Item = &'a Arc<v1::SharedLabel>> {
-        labels
-            .iter()
-            .filter(|label| self.labels.contains(label.key.as_str()))
-            .take(MAX_LABELS)
+        self.read(labels).take(MAX_LABELS)
     }
 
     /// Number of a node's labels that [`Self::sent`] leaves out because there are too many.
@@ -167,10 +164,13 @@ impl KeySet {
         if labels.len() <= MAX_LABELS {
             return 0;
         }
-        let wanted = labels
-            .iter()
-            .filter(|label| self.labels.contains(label.key.as_str()));
-        wanted.count().saturating_sub(MAX_LABELS)
+        self.read(labels).count().saturating_sub(MAX_LABELS)
+    }
+
+    /// Those of a node's labels that a plan could read.
+    fn read<'a>(&self, labels: &'a [Arc<v1::SharedLabel>]) -> impl Iterator<Item = &'a Arc<v1::SharedLabel>> {
+        let is_read = |label: &&Arc<v1::SharedLabel>| self.labels.contains(label.key.as_str());
+        labels.iter().filter(is_read)
     }
 
     /// Removes the labels that are not sent. The labels must be ordered by key. If more than [`MAX_LABELS`] remain, the last

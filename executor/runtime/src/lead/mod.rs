@@ -180,7 +180,7 @@ impl<L: LeaseStore> Elector<L> {
         {
             tracing::warn!(
                 identity = self.identity,
-                "the work had not stopped when the lease ended, and was cancelled; whoever holds the lease next goes on"
+                "the work had not stopped when the lease ended, and was cancelled; the next holder of the lease goes on with it"
             );
         }
         false

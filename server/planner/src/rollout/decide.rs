@@ -85,7 +85,7 @@ impl<'a> Recorded<'a> {
         self.target.revision(hash)
     }
 
-    /// The stable revision, which may be unknown or gone (L-4). A rollout whose stable revision somebody deletes goes on by its stages.
+    /// The stable revision, which may be unknown or gone (L-4). If somebody deletes it, the rollout keeps to its stages.
     fn stable_or_gone(&self, observed: &Observed<'_>) -> RevisionRef {
         let recorded = self.status.filter(|_| self.is_same);
         let gone = || recorded.and_then(|status| status.stable_revision.as_ref());

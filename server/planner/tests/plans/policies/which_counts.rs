@@ -199,6 +199,24 @@ fn l_38_beside_another_controller_a_policy_has_no_say_over_rolling_updates() {
     assert_eq!(cluster.plan().verdict, Verdict::Noop);
 }
 
+/// The plan of a cluster whose rollout is held, while there is a node without a pod.
+fn held(cluster: &mut Cluster) -> Plan {
+    cluster.nodes.push(node("node-9", &[]));
+    let plan = cluster.plan();
+    assert_eq!(
+        phases(&plan),
+        [
+            PhaseKind::Revisions,
+            PhaseKind::Events,
+            PhaseKind::Creates,
+            PhaseKind::Status
+        ],
+        "nothing is replaced or recorded"
+    );
+    cluster.nodes.pop();
+    plan
+}
+
 // L-2: a status that has no place for the workload cannot remember its rollout, so there is none.
 #[test]
 fn a_policy_holds_the_workloads_for_which_its_status_has_no_place() {
@@ -214,19 +232,7 @@ fn a_policy_holds_the_workloads_for_which_its_status_has_no_place() {
             ..TargetStatus::default()
         })
         .collect();
-    cluster.nodes.push(node("node-9", &[]));
-    let plan = cluster.plan();
-    assert_eq!(
-        phases(&plan),
-        [
-            PhaseKind::Revisions,
-            PhaseKind::Events,
-            PhaseKind::Creates,
-            PhaseKind::Status
-        ],
-        "nothing is replaced or recorded"
-    );
-    cluster.nodes.pop();
+    let plan = held(&mut cluster);
     let event = plan.phases.iter().find(|phase| phase.kind == PhaseKind::Events);
     let event = &event.expect("an Event").batches[0].actions[0].kind;
     let ActionKind::EmitEvent { reason, message, .. } = event else {
@@ -256,19 +262,7 @@ fn a_policy_holds_the_workloads_whose_stages_would_not_fit_into_its_status() {
         stages: vec![stage; 5_000],
         ..TargetStatus::default()
     });
-    cluster.nodes.push(node("node-9", &[]));
-    let plan = cluster.plan();
-    assert_eq!(
-        phases(&plan),
-        [
-            PhaseKind::Revisions,
-            PhaseKind::Events,
-            PhaseKind::Creates,
-            PhaseKind::Status
-        ],
-        "nothing is replaced or recorded"
-    );
-    cluster.nodes.pop();
+    held(&mut cluster);
     cluster.ds.rollout.policies[0].status.targets[1]
         .stages
         .truncate(1_000);
