@@ -8,7 +8,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use nodewise_proto::v1;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint};
 
-use super::encoded_object::{EncodedPod, Shared, merge};
+use super::encoded_object::{EncodedPod, OwnFields, Shared, merge};
 use super::placement::Placement;
 use super::shared_fields::{SharedFields, shared_len, write_shared};
 use super::wire::{LIST_TAG, element_len, write_head};
@@ -64,27 +64,26 @@ impl EncodedPod {
         merge(&mut pod, self.shared().encoded());
         pod
     }
+}
 
-    /// The length of the pod in a bucket, without its tag and length. `number` is the number of the shared fields, or 0.
-    fn sent_len(&self, number: u32) -> usize {
-        let refers = if number == 0 {
-            0
-        } else {
-            1 + encoded_len_varint(number.into())
-        };
-        self.own().len() + refers
-    }
+/// The length of a pod with these fields in a bucket, without its tag and length. `number` is the number of the shared fields, or 0.
+fn sent_len(own: OwnFields<'_>, number: u32) -> usize {
+    let refers = if number == 0 {
+        0
+    } else {
+        1 + encoded_len_varint(number.into())
+    };
+    own.len() + refers
+}
 
-    /// Writes the pod as an element of its bucket.
-    fn write(&self, number: u32, buffer: &mut impl BufMut) {
-        let own = self.own();
-        write_head(LIST_TAG, self.sent_len(number), buffer);
-        own.write_head(buffer);
-        own.write_tail(buffer);
-        if number > 0 {
-            encode_key(NUMBER_TAG, WireType::Varint, buffer);
-            encode_varint(number.into(), buffer);
-        }
+/// Writes a pod with these fields as an element of its bucket.
+fn write(own: OwnFields<'_>, number: u32, buffer: &mut impl BufMut) {
+    write_head(LIST_TAG, sent_len(own, number), buffer);
+    own.write_head(buffer);
+    own.write_tail(buffer);
+    if number > 0 {
+        encode_key(NUMBER_TAG, WireType::Varint, buffer);
+        encode_varint(number.into(), buffer);
     }
 }
 
@@ -111,18 +110,22 @@ impl Shared for SharedFields {
     /// Labels and controllers are sent once.
     fn write_bucket(members: &[&EncodedPod], keys: &KeySet, _: bool) -> (Bytes, bool) {
         let mut shared = SharedNumbers::default();
-        let numbers = members.iter().map(|pod| shared.number(pod.shared(), keys));
-        let numbers: Vec<u32> = numbers.collect();
-        let with_numbers = || members.iter().zip(&numbers);
-        let own = with_numbers().map(|(pod, number)| element_len(pod.sent_len(*number)));
+        let with_numbers = members
+            .iter()
+            .map(|pod| (pod.own(), shared.number(pod.shared(), keys)));
+        let pods: Vec<_> = with_numbers.collect();
+        let own = pods
+            .iter()
+            .map(|(own, number)| element_len(sent_len(*own, *number)));
         let parts = shared.parts.iter().map(|part| shared_len(part));
         let size = own.chain(parts).sum();
         let mut buffer = BytesMut::with_capacity(size);
-        with_numbers().for_each(|(pod, number)| pod.write(*number, &mut buffer));
-        shared
-            .parts
-            .iter()
-            .for_each(|part| write_shared(part, &mut buffer));
+        for (own, number) in pods {
+            write(own, number, &mut buffer);
+        }
+        for part in &shared.parts {
+            write_shared(part, &mut buffer);
+        }
         debug_assert_eq!(buffer.len(), size);
         (buffer.freeze(), false)
     }
@@ -203,7 +206,7 @@ mod tests {
             assert_eq!(stored.decode_own::<v1::Pod>(), own);
             for number in [0, 1, 200] {
                 let mut written = Vec::new();
-                stored.write(number, &mut written);
+                write(stored.own(), number, &mut written);
                 let refers = v1::Pod {
                     shared_metadata: number,
                     ..own.clone()
