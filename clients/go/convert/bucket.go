@@ -3,6 +3,7 @@ package convert
 import (
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"hash/fnv"
 	"slices"
 
@@ -22,8 +23,13 @@ func BucketOf(nodeName string, count uint32) uint32 {
 // deterministic encoding makes equal bytes, and so equal digests, for equal messages.
 var deterministic = proto.MarshalOptions{Deterministic: true}
 
-// NodeBuckets divides nodes into count buckets. Each has its canonical bytes inline, and their digest.
+var errNoBucket = errors.New("count is 0; a snapshot has at least 1 bucket")
+
+// NodeBuckets divides nodes into count buckets, at least 1. Each has its canonical bytes inline, and their digest.
 func NodeBuckets(nodes []*nodewisev1.Node, count uint32) ([]*nodewisev1.Bucket, error) {
+	if count == 0 {
+		return nil, errNoBucket
+	}
 	members := make([][]*nodewisev1.Node, count)
 	for _, node := range nodes {
 		index := BucketOf(node.GetName(), count)
@@ -32,8 +38,11 @@ func NodeBuckets(nodes []*nodewisev1.Node, count uint32) ([]*nodewisev1.Bucket, 
 	return buckets(members, NodeBucketBytes)
 }
 
-// PodBuckets divides pods into count buckets by their target nodes. Each has its canonical bytes inline, and their digest.
+// PodBuckets divides pods into count buckets, at least 1, by their target nodes. Each has its canonical bytes inline, and their digest.
 func PodBuckets(pods []*nodewisev1.Pod, count uint32) ([]*nodewisev1.Bucket, error) {
+	if count == 0 {
+		return nil, errNoBucket
+	}
 	members := make([][]*nodewisev1.Pod, count)
 	for _, pod := range pods {
 		index := BucketOf(TargetNode(pod), count)

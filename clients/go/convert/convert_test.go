@@ -104,6 +104,16 @@ func TestSlimNodesAreProjectedAsWholeOnes(t *testing.T) {
 	}
 }
 
+func TestASnapshotHasABucket(t *testing.T) {
+	_, ofNodes := convert.NodeBuckets(nil, 0)
+	_, ofPods := convert.PodBuckets(nil, 0)
+	for _, err := range []error{ofNodes, ofPods} {
+		if err == nil || !strings.Contains(err.Error(), "at least 1 bucket") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
 // D-24: the first entry decides, also if it does not name exactly one node.
 func TestTargetNodeOfAnUnboundPod(t *testing.T) {
 	field := func(key string, operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorRequirement {

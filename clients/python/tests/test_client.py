@@ -229,6 +229,13 @@ async def test_a_refusal_names_the_rejected_fields(servers: list[Server]) -> Non
     assert RefusedError("too large").may_concern("snapshot.state"), "nothing says which field is wrong"
 
 
+@pytest.mark.parametrize("count", [0, -1])
+def test_a_snapshot_has_a_bucket(count: int) -> None:
+    for buckets in (node_buckets, pod_buckets):
+        with pytest.raises(ValueError, match=f"count is {count}; a snapshot has at least 1 bucket"):
+            buckets([], count)
+
+
 async def test_explain_sends_known_buckets_by_digest_and_lacking_ones_again(servers: list[Server]) -> None:
     explain = v1.ExplainRequest(snapshot=request("a", "b").snapshot, node_name="n1")
     inline = sum(bucket.HasField("data") for bucket in (*explain.snapshot.node_buckets, *explain.snapshot.pod_buckets))

@@ -282,8 +282,9 @@ def _write(members: Sequence[Stored], keys: KeySet) -> bytes:
 
 def node_buckets(nodes: Iterable[v1.Node], count: int = 1) -> list[v1.Bucket]:
     """The buckets of a snapshot with these nodes, for programs without caches: all with their bytes, and with all
-    labels.
+    labels. Raises ValueError if `count` is less than 1.
     """
+    _require_bucket(count)
     buckets, labels, every = Buckets(count), Labels(), list(nodes)
     for node in every:
         buckets.put(labels.store_node(node, "", count))
@@ -292,12 +293,18 @@ def node_buckets(nodes: Iterable[v1.Node], count: int = 1) -> list[v1.Bucket]:
 
 def pod_buckets(pods: Iterable[v1.Pod], count: int = 1) -> list[v1.Bucket]:
     """The buckets of a snapshot with these pods, all with their bytes and with all labels, in the buckets of their
-    nodes.
+    nodes. Raises ValueError if `count` is less than 1.
     """
+    _require_bucket(count)
     owned, orphans, parts, every = Buckets(count), Buckets(count), SharedParts(), list(pods)
     for pod in every:
         (owned if pod.HasField("controller") else orphans).put(parts.store_pod(pod, "", count))
     return render(owned, orphans, _whole(every), count, lambda _: False)
+
+
+def _require_bucket(count: int) -> None:
+    if count < 1:
+        raise ValueError(f"count is {count}; a snapshot has at least 1 bucket")
 
 
 def _whole(objects: Iterable[v1.Node | v1.Pod]) -> KeySet:
