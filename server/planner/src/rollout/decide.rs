@@ -165,6 +165,10 @@ pub(crate) fn decide(policy: &Policy, recorded: &Recorded<'_>, observed: &Observ
         status.disrupted_since = None;
     }
     decision.events.extend(state_event(recorded, &status));
+    let can_go_back = target.beside || target.revision(&stable.hash).is_some();
+    if !is_over && !can_go_back && status.rejected_revision.is_none() {
+        decision.events.extend(say_gone(recorded, &stable, &mut status));
+    }
     decision.status = status;
     decision
 }
@@ -594,6 +598,30 @@ fn exempt_nodes(spec: &Spec, decision: &mut Decision, observed: &Observed<'_>, d
         };
         decision.nodes.set(node.entry, decided);
     }
+}
+
+/// Says in the status that the stable revision does not exist any more (L-4). The Event is left out if the last status says it already.
+fn say_gone(
+    recorded: &Recorded<'_>,
+    stable: &RevisionRef,
+    status: &mut TargetStatus,
+) -> Option<RolloutEvent> {
+    let name = match stable.number {
+        0 => stable.hash.clone(),
+        number => format!("{number} ({})", stable.hash),
+    };
+    let gone = format!("the stable revision {name} does not exist any more: no node can go back to it");
+    let before = recorded.status.filter(|_| recorded.is_same);
+    let was_said = before.is_some_and(|before| before.message.starts_with(&gone));
+    status.message = match status.message.as_str() {
+        "" => gone.clone(),
+        message => format!("{gone}; {message}"),
+    };
+    (!was_said).then_some(RolloutEvent {
+        event_type: EventType::Warning,
+        reason: "StableRevisionGone",
+        message: gone,
+    })
 }
 
 /// The Event about a change of the state of the whole rollout.

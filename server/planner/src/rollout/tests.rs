@@ -345,6 +345,11 @@ fn l_4_without_the_stable_revision_a_rollout_keeps_to_its_stages() {
             "{steps} {has_status}: only the canaries"
         );
         assert!(!world.last.keeps_stable, "there is nothing to create from");
+        let message = &world.last.status.message;
+        assert!(
+            message.contains("does not exist any more: no node can go back to it; stage canary soaks"),
+            "{message}"
+        );
         assert_eq!(
             world
                 .last
@@ -356,6 +361,11 @@ fn l_4_without_the_stable_revision_a_rollout_keeps_to_its_stages() {
         );
         world.run(60);
         assert_eq!((world.on("new").len(), world.state()), (10, State::Complete));
+        let told = world
+            .events
+            .iter()
+            .filter(|event| **event == "StableRevisionGone");
+        assert_eq!(told.count(), 1, "{:?}", world.events);
     }
 }
 
