@@ -35,7 +35,7 @@ pub use stage::{Approval, Stage};
 pub use status::{
     AnalysisStatus, ApprovalRecord, BlockedNode, PaceRecord, PendingApproval, RejectedRevision,
     ResumedRevision, Revision, RolloutPolicyStatus, StageState, StageStatus, Summary, TargetStatus,
-    condition,
+    condition, host_not_allowed,
 };
 pub use time_of_day::{ParseTimeOfDayError, TimeOfDay};
 

@@ -19,6 +19,12 @@ pub mod condition {
     pub const ROLLED_BACK: &str = "RolledBack";
 }
 
+/// What the condition Accepted says about a check whose host the executor may not call.
+#[must_use]
+pub fn host_not_allowed(host: &str) -> String {
+    format!("the executor may not call {host:?}")
+}
+
 /// The status of a RolloutPolicy. The executor writes it.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -18,6 +18,8 @@ use crate::{
 
 /// The reason of the Events of pods that could not be created.
 const FAILED_CREATE: &str = "FailedCreate";
+/// What their messages begin with, from every controller.
+const ERROR_CREATING: &str = "Error creating: ";
 /// The reason of the Events with which an executor tells of pods that somebody else deleted.
 const DELETED: &str = "PodsDeletedByAnother";
 /// Such an Event is told for so long.
@@ -151,13 +153,18 @@ impl Told {
             .map(|newest| v1::Refusal {
                 at: newest.last_time().map(timestamp),
                 since: since.map(timestamp),
-                message: newest.message.clone(),
+                message: said(&newest.message),
             });
         Self {
             refusal,
             deleted: deleted.max_by_key(|(_, at)| *at),
         }
     }
+}
+
+/// What the apiserver said, from the message of an Event.
+fn said(message: &str) -> String {
+    message.strip_prefix(ERROR_CREATING).unwrap_or(message).to_owned()
 }
 
 #[cfg(test)]
@@ -178,7 +185,7 @@ mod tests {
             let mut event = json!({
                 "metadata": {"namespace": "monitoring"},
                 "reason": FAILED_CREATE,
-                "message": "exceeded quota",
+                "message": "Error creating: exceeded quota",
                 "involvedObject": {"kind": "DaemonSet", "namespace": "monitoring", "name": "agent", "uid": "u-1"},
                 "lastTimestamp": "2026-01-01T00:00:00Z",
             });

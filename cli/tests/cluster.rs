@@ -186,9 +186,12 @@ async fn a_refused_pod_says_by_whom() {
             "involvedObject": {"kind": "DaemonSet", "namespace": "monitoring", "name": "agent", "uid": "7d1f0a52-0000-4000-8000-000000000001"}, "reason": "FailedCreate", "message": message,
             "lastTimestamp": format!("2026-01-01T01:{minute}:00Z")})
     };
-    let quota = "Error creating: pods \"agent-\" is forbidden: exceeded quota: none";
+    let quota = "pods \"agent-\" is forbidden: exceeded quota: none";
     let items = list["items"].as_array_mut().unwrap();
-    items.extend([event(58, "an older message"), event(59, quota)]);
+    items.extend([
+        event(58, "an older message"),
+        event(59, &format!("Error creating: {quota}")),
+    ]);
     with_objects(&list, move |kubeconfig| {
         let path = kubeconfig.display().to_string();
         let source = ["--kubeconfig", &path, "--now", NOW];

@@ -543,6 +543,24 @@ fn what_cannot_be_resumed_says_what_helps() {
     }
 }
 
+/// Which hosts an executor may call, only it knows. What it has written about them counts here too.
+#[test]
+fn a_policy_whose_host_the_executor_may_not_call_is_held() {
+    let mut refused = soaking();
+    let message = "stages[0].analysis[0].webhook.url: the executor may not call \"checks.example\"; whoever runs it allows hosts with --analysis-host";
+    let status = &mut refused.item("agents")["status"];
+    status["conditions"] = json!([{"type": "Accepted", "status": "False", "reason": "Invalid", "message": message,
+        "observedGeneration": 1, "lastTransitionTime": ago(200)}]);
+    status["targets"][0]["state"] = json!("Invalid");
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = flat(&refused.run(&["rollout", "status", "ds/agent"]).stdout);
+    assert!(shown.contains("may not call \"checks.example\""), "{shown}");
+    let row = refused.run(&["status"]).ok();
+    assert!(row.contains("held"), "{row}");
+    let plan = refused.run(&["plan"]).ok();
+    assert!(plan.contains("0 to delete"), "{plan}");
+}
+
 #[test]
 fn the_budget_of_the_stage_and_the_pace_are_shown_with_numbers() {
     let mut paced = soaking();

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use k8s_openapi::api::{
     admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration},
-    apps::v1::Deployment,
+    apps::v1::{DaemonSet, Deployment},
     coordination::v1::Lease,
     core::v1::{Namespace, Pod, ResourceQuota, Secret},
     discovery::v1::EndpointSlice,
 };
+use kube::core::{DynamicObject, PartialObjectMeta};
 
 use super::{install::Plan, needs::Right};
 
@@ -76,6 +77,10 @@ pub(crate) struct Facts {
     pub(crate) leases: BTreeMap<String, Seen<Option<Lease>>>,
     /// The namespace of Nodewise.
     pub(crate) namespace_object: Seen<Option<Namespace>>,
+    /// The RolloutPolicies of all namespaces. Empty before installing, and if the cluster does not have the kind.
+    pub(crate) policies: Seen<Vec<DynamicObject>>,
+    /// The DaemonSets of all namespaces, if there are policies.
+    pub(crate) daemon_sets: Seen<Vec<PartialObjectMeta<DaemonSet>>>,
     pub(crate) validating: Seen<Vec<ValidatingWebhookConfiguration>>,
     pub(crate) mutating: Seen<Vec<MutatingWebhookConfiguration>>,
     /// The endpoints of the Services of webhooks, by namespace and name.

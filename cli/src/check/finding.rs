@@ -26,18 +26,20 @@ pub(crate) enum Section {
     Rights,
     Certificates,
     Lease,
+    Policies,
     Admission,
 }
 
 impl Section {
     /// Every section, in the order of the output.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Cluster,
         Self::Installation,
         Self::Owners,
         Self::Rights,
         Self::Certificates,
         Self::Lease,
+        Self::Policies,
         Self::Admission,
     ];
 
@@ -49,6 +51,7 @@ impl Section {
             Self::Rights => "Rights",
             Self::Certificates => "Certificates",
             Self::Lease => "Lease",
+            Self::Policies => "RolloutPolicies",
             Self::Admission => "Admission: webhooks and quotas",
         }
     }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt::Debug};
 use futures::{StreamExt as _, stream};
 use jiff::Timestamp;
 use k8s_openapi::api::{
-    apps::v1::Deployment,
+    apps::v1::{DaemonSet, Deployment},
     authorization::v1::{
         ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec, SubjectAccessReview,
         SubjectAccessReviewSpec,
@@ -20,6 +20,7 @@ use kube::{
     Api, Client,
     api::{ListParams, PostParams},
     client::Body,
+    core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta},
 };
 use serde::{Deserialize, de::DeserializeOwned};
 
@@ -57,6 +58,8 @@ pub(crate) async fn gather(client: &Client, args: &CheckArgs) -> Result<Facts, k
         &format!("{NAME_LABEL}={SERVER}"),
     )
     .await;
+    // Whoever installs Nodewise installs the kind as well.
+    let has_policies = args.pre || has_policies(client).await;
     let plans: Vec<Plan> = if args.pre {
         vec![Plan::planned(&namespace, &args.mode, &args.controllers)]
     } else {
@@ -70,6 +73,8 @@ pub(crate) async fn gather(client: &Client, args: &CheckArgs) -> Result<Facts, k
     let validating = list(&Api::all(client.clone()), "").await;
     let mutating = list(&Api::all(client.clone()), "").await;
     let endpoints = endpoints(client, &validating, &mutating).await;
+    let policies = policies(client, has_policies && !args.pre).await;
+    let daemon_sets = daemon_sets(client, &policies).await;
     let in_namespace = Api::namespaced(client.clone(), &namespace);
     let control_plane: Api<Lease> = Api::namespaced(client.clone(), CONTROL_PLANE);
     Ok(Facts {
@@ -78,11 +83,13 @@ pub(crate) async fn gather(client: &Client, args: &CheckArgs) -> Result<Facts, k
         apiserver,
         controller_managers: controller_managers(client).await,
         controller_manager_lease: get(&control_plane, CONTROLLER_MANAGER).await,
-        access: access(client, args.pre, &plans).await,
+        access: access(client, args.pre, has_policies, &plans).await,
         secrets,
         leases: leases(client, args.pre, &plans).await,
         namespace_object: get(&Api::all(client.clone()), &namespace).await,
         quotas: list(&in_namespace, "").await,
+        policies,
+        daemon_sets,
         validating,
         mutating,
         endpoints,
@@ -219,10 +226,8 @@ async fn endpoints(
     endpoints
 }
 
-async fn access(client: &Client, pre: bool, plans: &[Plan]) -> Vec<Access> {
+async fn access(client: &Client, pre: bool, has_policies: bool, plans: &[Plan]) -> Vec<Access> {
     let mut questions = Vec::new();
-    // Whoever installs Nodewise installs the kind as well.
-    let has_policies = pre || has_policies(client).await;
     for plan in plans {
         let subject = if pre {
             Subject::Giver
@@ -264,6 +269,28 @@ async fn has_policies(client: &Client) -> bool {
         Err(kube::Error::Api(status)) => status.code != 404,
         Err(_) => true,
     }
+}
+
+async fn policies(client: &Client, has_policies: bool) -> Seen<Vec<DynamicObject>> {
+    if !has_policies {
+        return Ok(Vec::new());
+    }
+    let gvk = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
+    let resource = ApiResource::from_gvk_with_plural(&gvk, "rolloutpolicies");
+    list(&Api::all_with(client.clone(), &resource), "").await
+}
+
+/// The DaemonSets, if there are policies that may target them.
+async fn daemon_sets(
+    client: &Client,
+    policies: &Seen<Vec<DynamicObject>>,
+) -> Seen<Vec<PartialObjectMeta<DaemonSet>>> {
+    if policies.iter().flatten().next().is_none() {
+        return Ok(Vec::new());
+    }
+    let api: Api<DaemonSet> = Api::all(client.clone());
+    let listed = api.list_metadata(&ListParams::default()).await;
+    listed.map(|list| list.items).map_err(|error| unread(&error))
 }
 
 async fn review(client: &Client, subject: &Subject, right: &Right) -> Seen<bool> {

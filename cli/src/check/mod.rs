@@ -11,6 +11,7 @@ mod install;
 mod lease;
 mod needs;
 mod owners;
+mod policies;
 mod quotas;
 mod rights;
 mod text;
@@ -84,6 +85,7 @@ fn check(facts: &Facts) -> Vec<Finding> {
     if !facts.pre {
         findings.extend(certificates::check(facts));
         findings.extend(lease::check(facts));
+        findings.extend(policies::check(facts));
     }
     findings.extend(webhooks::check(facts));
     findings.extend(quotas::check(facts));

@@ -368,7 +368,8 @@ fn allowed(provider: &Provider, hosts: &[String]) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{field}: the executor may not call {authority:?}; whoever runs it allows hosts with --analysis-host"
+        "{field}: {}; whoever runs it allows hosts with --analysis-host",
+        api::host_not_allowed(&authority)
     ))
 }
 

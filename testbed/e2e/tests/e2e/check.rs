@@ -154,6 +154,17 @@ async fn says_after_installing_what_is_broken() -> Result<()> {
         ],
     )?;
 
+    let policy = json!({
+        "apiVersion": "nodewise.dev/v1alpha1", "kind": "RolloutPolicy",
+        "metadata": { "name": "agents", "namespace": "default" },
+        "spec": { "targets": { "names": ["agnet"] }, "stages": [{ "name": "all" }] },
+    });
+    apply(&setup, &policy).await?;
+    contains(
+        &check(&setup, &[], 0).await?,
+        &["‼ RolloutPolicy default/agents names the DaemonSet agnet, which does not exist"],
+    )?;
+
     let bindings: Api<ClusterRoleBinding> = Api::all(setup.client());
     bindings
         .delete("nodewise-executor-own", &DeleteParams::default())
