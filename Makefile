@@ -48,7 +48,7 @@ demo:
 
 test: export NODEWISE_PROGRAMS = $(PROGRAMS)
 test:
-	$(SECTION) 'all parts, on two cores: about forty minutes with a warm target folder, an hour in a fresh clone'
+	$(SECTION) 'all parts, on two cores: about an hour with a warm target folder, up to an hour and a quarter in a fresh clone'
 	MAKE='$(MAKE)' testbed/parts.sh $(PARTS)
 
 # With what `make test` leaves out: all cases of the kit for the examples in Go and Python, images for arm64, and two versions together.
@@ -85,12 +85,12 @@ unit:
 	$(CARGO) test --workspace --doc --locked
 
 go:
-	$(SECTION) 'the Go client: go vet, golangci-lint, tests (builds the linter the first time, about 3 minutes)'
+	$(SECTION) 'the Go client: go vet, golangci-lint, tests (builds the linter the first time, about 5 minutes)'
 	cd clients/go && go vet ./... && "$$(../../testbed/run.sh tool golangci-lint)" run ./...
 	cd clients/go && NODEWISE_SERVER_BIN=$(PROGRAMS)/nodewise-server go test $$(go env CGO_ENABLED | sed 's/1/-race/;s/0//') ./...
 
 python:
-	$(SECTION) 'the Python client: ruff, mypy, tests, wheel (installs tools and the oldest dependencies the first time, about 2 minutes)'
+	$(SECTION) 'the Python client: ruff, mypy, tests, wheel (installs tools and the oldest dependencies the first time, about 3 minutes)'
 	clients/python/check.sh
 
 # SCREENSHOTS=docs/images also writes the pictures of docs/dashboard.md.
@@ -138,7 +138,7 @@ conformance:
 KIT = $(PROGRAMS)/nodewise-conformance --lanes 1
 executors:
 	@echo 'cases for Go and Python: $(if $(EXAMPLE_CASES),$(words $(EXAMPLE_CASES)): nothing that they depend on has changed,all: $(CHANGED))'
-	$(SECTION) 'the example controllers in Rust, Go and Python held to the contract (five minutes; all cases ten)'
+	$(SECTION) 'the example controllers in Rust, Go and Python held to the contract (five minutes; all cases a quarter of an hour)'
 	cd clients/go && go build -o $(abspath $(TARGET))/go-controller ./examples/controller
 	$(MAKE) --no-print-directory -j3 --output-sync=target kit-rust kit-go kit-python
 kit-rust:

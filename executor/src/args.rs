@@ -56,9 +56,9 @@ pub struct Args {
 
     /// Whether to write to the cluster; there is no default, because `own` takes over every workload of the cluster. `own`:
     /// act as the controller; the built-in one must be off. `observe`: write nothing and log what would be written; for
-    /// running beside the built-in controller. `companion`: run beside the built-in controller and only delete old pods of
-    /// DaemonSets with strategy OnDelete and annotation `nodewise.dev/rollout: managed`, within
-    /// `nodewise.dev/max-unavailable`. One controller may have another mode: `own,deployment-controller=observe`
+    /// running beside the built-in controller. `companion`: run beside the built-in controller and only delete or evict old
+    /// pods of DaemonSets with strategy OnDelete that have a RolloutPolicy, or the annotation `nodewise.dev/rollout: managed`
+    /// and then within `nodewise.dev/max-unavailable`. One controller may have another mode: `own,deployment-controller=observe`
     #[arg(
         long,
         env = "NODEWISE_MODE",
