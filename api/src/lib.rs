@@ -34,7 +34,7 @@ pub use policy::{
 pub use stage::{Approval, Stage};
 pub use status::{
     AnalysisStatus, ApprovalRecord, BlockedNode, PaceRecord, PendingApproval, RejectedRevision,
-    ResumedRevision, Revision, RolloutPolicyStatus, StageState, StageStatus, Summary, TargetStatus,
+    ResumedRevision, Revision, RolloutPolicyStatus, StageState, StageStatus, Summary, TargetStatus, accepted,
     condition, host_not_allowed,
 };
 pub use time_of_day::{ParseTimeOfDayError, TimeOfDay};

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::schema;
 
@@ -17,6 +18,13 @@ pub mod condition {
     pub const AVAILABLE: &str = "Available";
     /// Whether a rejected revision was rolled back.
     pub const ROLLED_BACK: &str = "RolledBack";
+}
+
+/// The condition Accepted in the status of a policy, as the apiserver serves it. `None` if no executor has written one.
+#[must_use]
+pub fn accepted(status: &Value) -> Option<&Value> {
+    let mut conditions = status["conditions"].as_array()?.iter();
+    conditions.find(|condition| condition["type"] == condition::ACCEPTED)
 }
 
 /// What the condition Accepted says about a check whose host the executor may not call.

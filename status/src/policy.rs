@@ -131,10 +131,8 @@ fn is_of_present(target: &Value, inputs: &Inputs<'_>) -> bool {
 
 /// Why the policy is not in force, or not in all that it asks for. That it does not count for other workloads says nothing here.
 fn not_accepted(status: &Value) -> String {
-    let mut conditions = read::list(status, "/conditions").iter();
-    let accepted = conditions.find(|condition| read::text(condition, "/type") == "Accepted");
-    let accepted =
-        accepted.filter(|condition| matches!(read::text(condition, "/reason"), "Invalid" | "Limited"));
+    let accepted = nodewise_api::accepted(status)
+        .filter(|condition| matches!(read::text(condition, "/reason"), "Invalid" | "Limited"));
     accepted.map_or_else(String::new, |condition| read::owned(condition, "/message"))
 }
 

@@ -20,8 +20,9 @@ use kube::{
     Api, Client,
     api::{ListParams, PostParams},
     client::Body,
-    core::{ApiResource, DynamicObject, GroupVersionKind, PartialObjectMeta},
+    core::{ApiResource, DynamicObject, PartialObjectMeta},
 };
+use nodewise_api::RolloutPolicy;
 use serde::{Deserialize, de::DeserializeOwned};
 
 use super::{
@@ -58,7 +59,7 @@ pub(crate) async fn gather(client: &Client, args: &CheckArgs) -> Result<Facts, k
         &format!("{NAME_LABEL}={SERVER}"),
     )
     .await;
-    // Whoever installs Nodewise installs the kind as well.
+    // The installation includes the kind.
     let has_policies = args.pre || has_policies(client).await;
     let plans: Vec<Plan> = if args.pre {
         vec![Plan::planned(&namespace, &args.mode, &args.controllers)]
@@ -261,11 +262,13 @@ async fn access(client: &Client, pre: bool, has_policies: bool, plans: &[Plan]) 
 
 /// Whether the cluster has the kind RolloutPolicy: every user may ask that. If it cannot be told, the rights are asked about.
 async fn has_policies(client: &Client) -> bool {
-    let Ok(request) = http::Request::get("/apis/nodewise.dev/v1alpha1").body(Vec::new()) else {
+    let policies = ApiResource::erase::<RolloutPolicy>(&());
+    let path = format!("/apis/{}", policies.api_version);
+    let Ok(request) = http::Request::get(path).body(Vec::new()) else {
         return true;
     };
     match client.request::<APIResourceList>(request).await {
-        Ok(served) => served.resources.iter().any(|one| one.name == "rolloutpolicies"),
+        Ok(served) => served.resources.iter().any(|one| one.name == policies.plural),
         Err(kube::Error::Api(status)) => status.code != 404,
         Err(_) => true,
     }
@@ -275,8 +278,7 @@ async fn policies(client: &Client, has_policies: bool) -> Seen<Vec<DynamicObject
     if !has_policies {
         return Ok(Vec::new());
     }
-    let gvk = GroupVersionKind::gvk("nodewise.dev", "v1alpha1", "RolloutPolicy");
-    let resource = ApiResource::from_gvk_with_plural(&gvk, "rolloutpolicies");
+    let resource = ApiResource::erase::<RolloutPolicy>(&());
     list(&Api::all_with(client.clone(), &resource), "").await
 }
 

@@ -2,23 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::{api::apps::v1::DaemonSet, apimachinery::pkg::apis::meta::v1::Condition};
+use k8s_openapi::api::apps::v1::DaemonSet;
 use kube::core::{DynamicObject, PartialObjectMeta};
-use nodewise_api::condition::ACCEPTED;
+use nodewise_api::accepted;
 use nodewise_projection::{PolicyTargets, RolloutPolicy};
 use nodewise_proto::v1::Label;
-use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::{
     facts::Facts,
     finding::{Finding, Section},
 };
+use crate::text::names::shorten;
 
 const SECTION: Section = Section::Policies;
-/// Most findings about a namespace. Whoever may create policies in one may create many.
+/// Most findings about a namespace. A tenant may create many policies, and must not hide the findings of others.
 const MOST: usize = 3;
-/// Most names in one message.
-const MOST_NAMES: usize = 5;
 
 pub(crate) fn check(facts: &Facts) -> Vec<Finding> {
     let policies = match &facts.policies {
@@ -87,20 +86,17 @@ fn of_policy(object: &DynamicObject, daemon_sets: &[PartialObjectMeta<DaemonSet>
     if let Some(absent) = without_target(&policy.targets, &here) {
         return Some(SECTION.warning(format!("{what} {absent}"), hint(namespace, &here)));
     }
-    let conditions = object.data["status"]["conditions"].as_array();
-    let accepted = conditions
-        .into_iter()
-        .flatten()
-        .filter_map(|one| Condition::deserialize(one).ok())
-        .find(|one| one.type_ == ACCEPTED && one.observed_generation == meta.generation);
+    let accepted = accepted(&object.data["status"])
+        .filter(|condition| condition["observedGeneration"].as_i64() == meta.generation);
+    let said = |condition: &Value| condition["message"].as_str().unwrap_or_default().to_owned();
     let (text, hint) = match accepted {
-        Some(condition) if condition.status == "True" => return None,
-        Some(condition) if condition.reason == "Conflict" => (
-            format!("{what} does not count: {}", condition.message),
+        Some(condition) if condition["status"] == "True" => return None,
+        Some(condition) if condition["reason"] == "Conflict" => (
+            format!("{what} does not count: {}", said(condition)),
             "name each DaemonSet in the targets of one policy only",
         ),
         Some(condition) => (
-            format!("{what} is not accepted: {}", condition.message),
+            format!("{what} is not accepted: {}", said(condition)),
             "correct the policy: until then Nodewise replaces no pod of its DaemonSets",
         ),
         None => (
@@ -127,7 +123,7 @@ fn without_target(targets: &PolicyTargets, here: &[&PartialObjectMeta<DaemonSet>
             } else {
                 "DaemonSets"
             };
-            let names = listed(&absent);
+            let names = shorten(absent.iter().copied());
             (!absent.is_empty()).then(|| {
                 format!(
                     "names the {noun} {names}, which {verb} not exist: for that name it holds nothing back"
@@ -157,24 +153,14 @@ fn hint(namespace: &str, here: &[&PartialObjectMeta<DaemonSet>]) -> String {
         .collect();
     let exist = match names.as_slice() {
         [] => "has no DaemonSet".to_owned(),
-        names => format!("has {}", listed(names)),
+        names => format!("has {}", shorten(names.iter().copied())),
     };
     format!("correct spec.targets of the policy; namespace {namespace} {exist}")
 }
 
-/// The first names, and how many more there are.
-fn listed(names: &[&str]) -> String {
-    let more = names.len().saturating_sub(MOST_NAMES);
-    let first = names[..names.len() - more].join(", ");
-    match more {
-        0 => first,
-        more => format!("{first} and {more} more"),
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use nodewise_api::{condition::ACCEPTED, host_not_allowed};
+use nodewise_api::{accepted, host_not_allowed};
 use nodewise_proto::v1;
 use serde_json::{Value, json};
 
@@ -112,9 +112,7 @@ impl Host {
 
 /// Why an executor did not accept the policy. `None` if it did, or has not said.
 fn refusal(policy: &Value) -> Option<&str> {
-    let mut conditions = policy["status"]["conditions"].as_array()?.iter();
-    let refused =
-        conditions.find(|condition| condition["type"] == ACCEPTED && condition["status"] == "False");
+    let refused = accepted(&policy["status"]).filter(|condition| condition["status"] == "False");
     refused?["message"].as_str()
 }
 
