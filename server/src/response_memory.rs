@@ -4,9 +4,10 @@
 //! server also holds memory for the work and the response: the most that they may take while it plans, and the real size of the
 //! response until the client has read it.
 
-use nodewise_planner::snapshot::{Bucket, Deviation};
+use nodewise_planner::snapshot::{Bucket, Deviation, PodView};
 use nodewise_proto::v1;
 use prost::Message as _;
+use serde_json::Value;
 
 use crate::{refusal::Refusal, render, workload::AnySnapshot};
 
@@ -16,8 +17,15 @@ use crate::{refusal::Refusal, render, workload::AnySnapshot};
 const WORK: usize = 320;
 /// Bytes of an action: in the planner's form, as a message, and encoded. Real names are shorter than this allows for.
 const ACTION: usize = 2 << 10;
-/// Bytes of an object of the simulated cluster: as JSON in memory, in the planner's form, and in the history of changes.
+/// Bytes of an object of the simulated cluster: as JSON in memory, in the planner's form, and in the history of changes. It includes
+/// `SHORT` bytes of labels and of the controller.
 const PLAYED: usize = 8 << 10;
+/// How often each label of a played pod exists at a time, since the pods of the simulated cluster share no memory.
+const COPIES: usize = 6;
+/// Bytes that a label takes as JSON in memory, besides its text.
+const LABEL: usize = 96;
+/// Bytes of the labels and the controller of most pods.
+const SHORT: usize = 1 << 10;
 /// Bytes by which the list of explanations may grow before more memory is held for it.
 const STEP: usize = 1 << 20;
 
@@ -91,16 +99,45 @@ pub(crate) fn plan_bound(snapshot: &AnySnapshot) -> usize {
 }
 
 /// Bytes that playing a snapshot takes, besides the snapshot: each node and each pod is an object of the simulated cluster, and each
-/// of them may get another pod.
+/// of them may get another pod, of any template.
 pub(crate) fn play_bound(snapshot: &AnySnapshot) -> usize {
     let (nodes, pods) = counts(snapshot.buckets());
-    let wanted = snapshot.replicas().saturating_add(nodes);
-    let objects = nodes
-        .saturating_add(pods)
-        .saturating_add(2usize.saturating_mul(wanted));
+    let created = snapshot.replicas().saturating_add(nodes).saturating_mul(2);
+    let objects = nodes.saturating_add(pods).saturating_add(created);
+    let new_pod = snapshot
+        .templates()
+        .map(|template| long(template_metadata(&template)))
+        .max();
+    let present = snapshot.buckets().iter().flat_map(|bucket| bucket.pods.iter());
+    let copied = present
+        .map(|pod| long(pod_metadata(pod)))
+        .fold(0, usize::saturating_add)
+        .saturating_add(created.saturating_mul(new_pod.unwrap_or_default()));
     PLAYED
         .saturating_mul(objects)
+        .saturating_add(COPIES.saturating_mul(copied))
         .saturating_add(plan_bound(snapshot))
+}
+
+/// The part of the labels and the controller of a pod that `PLAYED` does not include.
+fn long(bytes: usize) -> usize {
+    bytes.saturating_sub(SHORT)
+}
+
+/// Bytes of the labels and the controller of a pod.
+fn pod_metadata(pod: PodView<'_>) -> usize {
+    let controller = pod.controller().map_or(0, |controller| {
+        controller.kind.len() + controller.name.len() + controller.uid.len()
+    });
+    controller + pod.labels().bytes() + LABEL * pod.labels().len()
+}
+
+/// Bytes of the labels of the pods of a template.
+fn template_metadata(template: &Value) -> usize {
+    let labels = template["metadata"]["labels"].as_object().into_iter().flatten();
+    labels
+        .map(|(key, value)| LABEL + key.len() + value.as_str().map_or(0, str::len))
+        .sum()
 }
 
 fn counts(buckets: &[Bucket]) -> (usize, usize) {

@@ -2,17 +2,18 @@
 
 use nodewise_planner::{
     daemonset::{self, DaemonSet},
-    deployment::{self, Deployment},
+    deployment::{self, Deployment, Set},
     identities::DuplicateIdentity,
     plan::Plan,
     plan_cache::CacheCounts,
     replicaset::{self, ReplicaSet},
-    snapshot::{Bucket, Digest, Options, Snapshot, State},
+    snapshot::{Bucket, Digest, Options, Revision, Snapshot, State},
 };
 use nodewise_proto::{
     v1,
     workload::{DAEMON_SET, DEPLOYMENT, REPLICA_SET},
 };
+use serde_json::Value;
 
 use crate::refusal::{Refusal, Violation};
 
@@ -87,6 +88,25 @@ impl AnySnapshot {
                 revisions.len()
             }
         }
+    }
+
+    /// The templates that new pods may be made from: the workload's, and those of its revisions or ReplicaSets.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = Value> {
+        let (template, revisions, sets) = match self {
+            Self::DaemonSet(Snapshot {
+                workload, revisions, ..
+            }) => (&workload.template, revisions.as_slice(), &[][..]),
+            Self::ReplicaSet(Snapshot { workload, .. }) => (&workload.template, &[][..], &[][..]),
+            Self::Deployment(Snapshot { workload, .. }) => {
+                (&workload.template, &[][..], workload.sets.as_slice())
+            }
+        };
+        let of_revision = |revision: &Revision| revision.data.to_value()["spec"]["template"].take();
+        let of_set = |set: &Set| set.template.to_value();
+        [template.to_value()]
+            .into_iter()
+            .chain(revisions.iter().map(of_revision))
+            .chain(sets.iter().map(of_set))
     }
 
     /// The workload as a message.

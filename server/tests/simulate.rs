@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use nodewise_proto::v1::{self, simulate_response::Content, simulation_end};
 use nodewise_server::{ByteSize, Config};
+use prost::Message as _;
+use serde_json::json;
 use support::{
     Cluster, Form, SOON, Server, eventually,
     kinds::{deployment, of_deployment},
@@ -16,7 +18,11 @@ use tonic_types::StatusExt as _;
 
 /// A new DaemonSet on this many nodes.
 fn new(nodes: usize) -> v1::SimulateRequest {
-    let request = Cluster::empty(nodes).request(1, Form::Inline);
+    of(&Cluster::empty(nodes))
+}
+
+fn of(cluster: &Cluster) -> v1::SimulateRequest {
+    let request = cluster.request(1, Form::Inline);
     v1::SimulateRequest {
         snapshot: request.snapshot,
         options: request.options,
@@ -207,4 +213,47 @@ async fn a_play_needs_memory() {
     assert!(play(&server, new(10)).await.is_ok());
     let refused = play(&server, new(3_000)).await.expect_err("it does not fit");
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
+}
+
+// In a request the pods of a workload share their labels. Each pod of a play has its own.
+#[tokio::test]
+async fn long_labels_of_played_pods_need_memory() {
+    let config = Config {
+        max_request_memory: ByteSize::mib(64),
+        ..Config::default()
+    };
+    let server = Server::start(config).await;
+    let long = "x".repeat(200_000);
+    let mut present = Cluster::settled(200);
+    assert!(play(&server, of(&present)).await.is_ok(), "labels of usual length");
+    for pod in &mut present.pods {
+        pod.labels.push(v1::Label {
+            key: "long".to_owned(),
+            value: long.clone(),
+        });
+    }
+    let mut wanted = Cluster::empty(200);
+    wanted.daemon_set["spec"]["template"]["metadata"]["labels"]["long"] = long.into();
+    for (what, cluster) in [("present", present), ("wanted", wanted)] {
+        let request = of(&cluster);
+        assert!(request.encoded_len() < 1 << 20, "{what}: the request is short");
+        let refused = play(&server, request).await.expect_err("it does not fit");
+        assert_eq!(refused.code(), Code::ResourceExhausted, "{what}: {refused:?}");
+    }
+}
+
+// A play drops what has no effect on it, so a long template needs no more memory.
+#[tokio::test]
+async fn a_long_template_is_played() {
+    let server = Server::start(Config::default()).await;
+    let mut cluster = Cluster::empty(50);
+    let template = &mut cluster.daemon_set["spec"]["template"];
+    template["metadata"]["annotations"]["long"] = "x".repeat(200_000).into();
+    template["spec"]["affinity"] = json!({"nodeAffinity": {
+        "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {"matchExpressions": [
+            {"key": "zone", "operator": "In", "values": ["x".repeat(200_000)]},
+        ]}}],
+    }});
+    let responses = play(&server, of(&cluster)).await.expect("a play");
+    assert_eq!(end(&responses).result(), simulation_end::Result::Done);
 }

@@ -1,7 +1,7 @@
 //! Plays a DaemonSet.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     ops::ControlFlow,
 };
 
@@ -42,7 +42,9 @@ pub fn daemon_set(
         });
     }
     let mut recorder = Recorder::new(*bounds, stop, each);
-    let mut play = Play::new(snapshot, assumptions)?;
+    let Some(mut play) = Play::new(snapshot, assumptions, stop)? else {
+        return Ok(recorder.finish(End::Cancelled, 0));
+    };
     let end = play.run(&mut recorder);
     let forecast = recorder.finish(end, play.world.failed_pods);
     Ok(Forecast {
@@ -65,9 +67,17 @@ struct Play {
 }
 
 impl Play {
-    fn new(mut snapshot: Snapshot<DaemonSet>, assumptions: &Assumptions) -> Result<Self, Error> {
+    /// `None` if stopped.
+    fn new(
+        mut snapshot: Snapshot<DaemonSet>,
+        assumptions: &Assumptions,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<Option<Self>, Error> {
         let mut world = World::new(&snapshot.workload.namespace, *assumptions, snapshot.now);
-        world.failing.nodes = failing_nodes(&snapshot, assumptions);
+        let Some(failing) = failing_nodes(&snapshot, assumptions, stop) else {
+            return Ok(None);
+        };
+        world.failing.nodes = failing;
         let mut bucket_of = HashMap::new();
         let mut buckets = vec![BTreeMap::new(); snapshot.buckets.len()];
         for (index, bucket) in snapshot.buckets.iter().enumerate() {
@@ -82,6 +92,9 @@ impl Play {
         }
         for (index, bucket) in snapshot.buckets.iter().enumerate() {
             for pod in bucket.pods.iter() {
+                if stop() {
+                    return Ok(None);
+                }
                 if let Some(node) = pod.target_node() {
                     bucket_of.entry(node.to_owned()).or_insert(index);
                 }
@@ -113,7 +126,7 @@ impl Play {
         };
         play.number_nodes();
         play.show();
-        Ok(play)
+        Ok(Some(play))
     }
 
     /// Gives the nodes digests, so that plans need not look at unchanged ones again.
@@ -339,22 +352,22 @@ impl Play {
     }
 }
 
-/// The nodes whose new pods never become ready.
+/// The nodes whose new pods never become ready. `None` if stopped.
 fn failing_nodes(
     snapshot: &Snapshot<DaemonSet>,
     assumptions: &Assumptions,
-) -> std::collections::BTreeSet<String> {
+    stop: &dyn Fn() -> bool,
+) -> Option<BTreeSet<String>> {
     if assumptions.failing <= 0.0 {
-        return std::collections::BTreeSet::new();
+        return Some(BTreeSet::new());
     }
     let mut nodes = Vec::new();
-    let all = daemonset::explain_each(snapshot, None, &|| false, &mut |node| {
+    daemonset::explain_each(snapshot, None, stop, &mut |node| {
         if node.should_run {
             nodes.push(node.node_name);
         }
-    });
-    debug_assert!(all.is_some(), "nothing stops it");
-    failing::choose(nodes, assumptions.failing, assumptions.seed)
+    })?;
+    Some(failing::choose(nodes, assumptions.failing, assumptions.seed))
 }
 
 fn write_revision(world: &mut World, action: &Action) -> OutcomeResult {

@@ -34,7 +34,9 @@ pub fn deployment(
 ) -> Result<Forecast, Error> {
     let desired = replica_set::desired(snapshot.workload.replicas, snapshot.pods().count(), bounds)?;
     let mut recorder = Recorder::new(*bounds, stop, each).without_nodes();
-    let world = replica_set::world(&snapshot, assumptions, desired)?;
+    let Some(world) = replica_set::world(&snapshot, assumptions, desired, stop)? else {
+        return Ok(recorder.finish(End::Cancelled, 0));
+    };
     let mut play = Play::new(snapshot, world, desired);
     let end = play.run(&mut recorder);
     Ok(recorder.finish(end, play.world.failed_pods))

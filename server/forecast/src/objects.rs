@@ -124,21 +124,27 @@ pub(crate) fn read_revision(object: &Value) -> Revision {
     }
 }
 
-/// The manifest of a pod of a plan; without a name if the apiserver chooses it.
+/// The manifest of a pod of a plan, with what has an effect on the play. The apiserver chooses the name if there is none, and the
+/// scheduler the node.
 pub(crate) fn pod_manifest(manifest: &PodManifest, name: &str, node: &str) -> Value {
-    let mut object: Value = serde_json::from_slice(&manifest.json).unwrap_or_default();
-    for pointer in &manifest.node_name_pointers {
-        if let Some(target) = object.pointer_mut(pointer) {
-            *target = json!(node);
+    let object: Value = serde_json::from_slice(&manifest.json).unwrap_or_default();
+    let mut metadata = Map::new();
+    for field in ["generateName", "labels", "ownerReferences"] {
+        if let Some(value) = object["metadata"].get(field) {
+            metadata.insert(field.to_owned(), value.clone());
         }
     }
     if !name.is_empty() {
-        object["metadata"]["name"] = json!(name);
+        metadata.insert("name".to_owned(), json!(name));
     }
-    // The rest of the spec has no effect on the play.
-    let affinity = object["spec"]["affinity"]["nodeAffinity"].take();
-    object["spec"] = json!({"affinity": {"nodeAffinity": affinity}});
-    object
+    let spec = if node.is_empty() {
+        json!({})
+    } else {
+        let by_name = json!({"key": "metadata.name", "operator": "In", "values": [node]});
+        let required = json!({"nodeSelectorTerms": [{"matchFields": [by_name]}]});
+        json!({"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}})
+    };
+    json!({"metadata": metadata, "spec": spec})
 }
 
 pub(crate) fn labels(metadata: &Value) -> Labels {

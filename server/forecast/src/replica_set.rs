@@ -36,7 +36,9 @@ pub fn replica_set(
 ) -> Result<Forecast, Error> {
     let desired = desired(snapshot.workload.replicas, snapshot.pods().count(), bounds)?;
     let mut recorder = Recorder::new(*bounds, stop, each).without_nodes();
-    let mut world = world(&snapshot, assumptions, desired)?;
+    let Some(mut world) = world(&snapshot, assumptions, desired, stop)? else {
+        return Ok(recorder.finish(End::Cancelled, 0));
+    };
     let Snapshot {
         workload,
         options,
@@ -152,12 +154,13 @@ pub(crate) fn desired(replicas: i32, pods: usize, bounds: &Bounds) -> Result<u32
     Ok(desired)
 }
 
-/// A cluster with the pods of a snapshot, and their nodes.
+/// A cluster with the pods of a snapshot, and their nodes. `None` if stopped.
 pub(crate) fn world<W>(
     snapshot: &Snapshot<W>,
     assumptions: &Assumptions,
     desired: u32,
-) -> Result<World, Error>
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<World>, Error>
 where
     Snapshot<W>: InNamespace,
 {
@@ -170,9 +173,12 @@ where
         world.cluster.add_node(node, &[]);
     }
     for pod in snapshot.pods() {
+        if stop() {
+            return Ok(None);
+        }
         world.load_pod(pod.to_pod())?;
     }
-    Ok(world)
+    Ok(Some(world))
 }
 
 /// A snapshot whose workload has a namespace.

@@ -138,7 +138,7 @@ impl Labels {
 
     /// Memory of the labels, in bytes, without what the allocator adds.
     #[must_use]
-    pub(crate) fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         self.0.as_deref().map_or(0, |entries| {
             size_of_val(entries) + entries.text.len() + size_of_val(&*entries.ends)
         })
