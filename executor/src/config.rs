@@ -32,7 +32,7 @@ pub struct Config {
     pub namespace: Option<String>,
     /// The workloads that the executor owns.
     pub selection: OwnershipSelector,
-    /// Concurrent writes of one workload.
+    /// Concurrent writes of one workload, if no rate is limited.
     pub concurrent_writes: usize,
     /// Maximum requests per second for plans; `None`: no limit.
     pub calls_per_second: Option<NonZeroU64>,
@@ -127,6 +127,16 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// How many writes of a plan are under way at a time. At a limited rate no more than may begin within a second: others would only wait
+    /// for their turn, and neither a failure nor a stop would hold them back.
+    #[must_use]
+    pub fn writes_under_way(&self) -> usize {
+        let rates = [self.calls_per_second, self.creates_per_second];
+        let rates = rates.into_iter().flatten();
+        let rates = rates.map(|rate| usize::try_from(rate.get()).unwrap_or(usize::MAX));
+        rates.fold(self.concurrent_writes, usize::min)
+    }
+
     /// Whether any controller writes to the cluster.
     #[must_use]
     pub fn writes(&self) -> bool {

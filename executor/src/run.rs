@@ -264,7 +264,7 @@ impl Parts {
             buckets: config.buckets,
             options: config.options.clone(),
             apply: apply::Options {
-                concurrency: config.concurrent_writes,
+                concurrency: config.writes_under_way(),
                 traced_calls: config.traced_calls,
                 trace_annotations: config.trace_annotations,
                 // Those of an earlier term have ended with it.

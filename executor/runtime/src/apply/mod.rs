@@ -48,7 +48,7 @@ pub struct Options {
     /// Whether creates and deletes begin as soon as others end, once a batch has so many of them. Otherwise each batch waits for the end
     /// of the one before, as in upstream.
     pub is_window: bool,
-    /// When this is cancelled, no further write of a window begins, and nothing that comes after it.
+    /// When this is cancelled, no further write begins. What is under way is finished.
     pub stop: CancellationToken,
     /// Told when the last write of the plan begins. Not told if it does not begin.
     pub last_begins: Arc<Notify>,

@@ -60,11 +60,12 @@ impl<'p> Part<'p> {
         let (most, is_window) = (options.concurrency.max(1), is_window(self.phase, options));
         let count = self.actions().count();
         let has_failed = &AtomicBool::new(false);
-        // Deletes do not depend on each other. Of the creates, the first ones begin together, whatever becomes of them.
+        // A delete that failed does not stop the others. A create that failed stops the later ones, except for the first `most`: these
+        // begin together.
         let may_fail = self.phase.kind() == v1::PhaseKind::Deletes;
         let goes_on = move |position: usize| {
-            let is_failed = position >= most && !may_fail && has_failed.load(Ordering::Relaxed);
-            !is_window || !(is_failed || options.stop.is_cancelled())
+            let is_failed = is_window && position >= most && !may_fail && has_failed.load(Ordering::Relaxed);
+            !(is_failed || options.stop.is_cancelled())
         };
         let calls: Vec<_> = self
             .actions()

@@ -168,21 +168,26 @@ async fn what_a_batch_waits_for() {
 
 // W14: what is under way is finished, and the report says that the rest was not.
 #[tokio::test(start_paused = true)]
-async fn a_stop_ends_a_window() {
+async fn after_a_stop_no_further_write_begins() {
     let options = window(4);
     options.stop.cancel();
     let plan = plan(vec![creates(&[16]), deletes(3)]);
     let applied = run_with(&Script::default(), &plan, &options).await;
     assert_eq!(counts(&applied), [0, 0, 19]);
     // What is under way when the stop comes.
-    let options = window(4);
-    let stop = options.stop.clone();
-    let script = Script::default();
-    let (applied, ()) = tokio::join!(run_with(&script, &plan, &options), async {
-        tokio::time::sleep(Duration::from_millis(7)).await;
-        stop.cancel();
-    });
-    assert_eq!(counts(&applied), [8, 0, 11]);
+    for is_window in [true, false] {
+        let options = Options {
+            is_window,
+            ..window(4)
+        };
+        let stop = options.stop.clone();
+        let script = Script::default();
+        let (applied, ()) = tokio::join!(run_with(&script, &plan, &options), async {
+            tokio::time::sleep(Duration::from_millis(7)).await;
+            stop.cancel();
+        });
+        assert_eq!(counts(&applied), [8, 0, 11], "{is_window}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
