@@ -139,7 +139,7 @@ fn sh(script: &str) -> Command {
 
 #[tokio::test]
 async fn process_has_a_log_and_obeys_signals() -> Result<()> {
-    let script = "echo first; echo 'listening on 127.0.0.1:7' >&2; trap 'echo bye; exit 3' TERM; while :; do sleep 0.01; done";
+    let script = "trap 'echo bye; exit 3' TERM; echo first; echo 'listening on 127.0.0.1:7' >&2; while :; do sleep 0.01; done";
     let process = Process::spawn("polite", sh(script))?;
     let line = process.wait_for_log_line("listening on", DEADLINE).await?;
     assert_eq!(line, "listening on 127.0.0.1:7");

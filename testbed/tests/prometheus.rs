@@ -83,7 +83,13 @@ async fn it_scrapes_and_answers() -> Result<()> {
     assert_eq!(targets[0].labels["job"], "tests");
     assert_eq!(targets[0].url, format!("http://{address}/metrics"));
 
-    let queue = prometheus.query("queue{kind='a b'} + 0.5").await?;
+    // Prometheus says that a target is up before it shows what it has read.
+    let queue = eventually(DEADLINE, "the samples", async || {
+        let found = prometheus.query("queue{kind='a b'} + 0.5").await?;
+        ensure!(!found.is_empty(), "there are none");
+        Ok(found)
+    })
+    .await?;
     assert_eq!(queue.len(), 1);
     assert_eq!((queue[0].value, queue[0].labels["kind"].as_str()), (7.5, "a b"));
     let values = async |promql| {
@@ -137,7 +143,12 @@ async fn missing_target_is_down() -> Result<()> {
         Ok(())
     })
     .await?;
-    let up = prometheus.query("up").await?;
+    let up = eventually(DEADLINE, "the samples", async || {
+        let found = prometheus.query("up").await?;
+        ensure!(!found.is_empty(), "there are none");
+        Ok(found)
+    })
+    .await?;
     assert_eq!((up.len(), up[0].value.to_string().as_str()), (1, "0"));
     Ok(())
 }

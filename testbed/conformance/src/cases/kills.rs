@@ -262,11 +262,15 @@ async fn after_delete_revision(solo: &mut SoloFixture) -> Result<()> {
 }
 
 async fn after_update_status(solo: &mut SoloFixture) -> Result<()> {
+    let status = || Write::new("a status", &["update", "patch"], "daemonsets").of("status");
     let (watch, position) = start(solo).await?;
     solo.create(agent().build()).await?;
-    let write = Write::new("a status", &["update", "patch"], "daemonsets").of("status");
-    kill_after(solo, position, write, 2).await?;
-    expect_completed(solo, &watch, NODES).await
+    kill_after(solo, position, status(), 1).await?;
+    // Another node, so that there is a status to write however late the kill was.
+    let position = solo.audit_position().await?;
+    solo.add_nodes(1).await?;
+    kill_after(solo, position, status(), 1).await?;
+    expect_completed(solo, &watch, NODES + 1).await
 }
 
 async fn after_emit_event(solo: &mut SoloFixture) -> Result<()> {

@@ -10,6 +10,9 @@ use nodewise_conformance::{Candidate, Run, all_cases};
 
 use executor::Defect;
 
+/// Long enough for what a case needs before the defect shows, while other control planes start.
+const ENOUGH: Duration = Duration::from_secs(40);
+
 /// The defect, the case that must fail, and a part of the failure message.
 const DEFECTS: [(Defect, &str, &str); 23] = [
     (Defect::AllAtOnce, "slow-start-batches", "a batch of"),
@@ -192,7 +195,7 @@ async fn each_defect_fails_its_case() -> Result<()> {
             Ok(candidate(command, &[case]))
         })
         .collect::<Result<Vec<_>>>()?;
-    let all = failures_of_all(&candidates, 2, Duration::from_secs(15)).await?;
+    let all = failures_of_all(&candidates, 2, ENOUGH).await?;
     for (failed, (defect, case, reason)) in all.iter().zip(DEFECTS) {
         let (_, why) = failed
             .first()
@@ -220,7 +223,7 @@ async fn without_a_defect_the_same_cases_pass() -> Result<()> {
 async fn ignored_selector_fails_the_case() -> Result<()> {
     // The kit appends the case's flags to the command, so here the shell gets and ignores them.
     let executor = format!("sh -c \"exec {}\"", command("none")?);
-    let failed = failures(executor, &["only-selected"], Duration::from_secs(15)).await?;
+    let failed = failures(executor, &["only-selected"], ENOUGH).await?;
     ensure!(
         failed
             .iter()

@@ -108,12 +108,12 @@ async fn explains_why_a_deployment_is_not_done() -> Result<()> {
         },
     )
     .await?;
-    let plan = printed(
-        &setup
-            .nodewise(&["plan", "--detailed-exitcode", "deployment/web"])
-            .await?,
-        0,
-    )?;
+    // The status of the Deployment follows that of its ReplicaSet.
+    let args = ["plan", "--detailed-exitcode", "deployment/web"];
+    let plan = eventually(DEADLINE, "a settled Deployment", async || {
+        printed(&setup.nodewise(&args).await?, 0)
+    })
+    .await?;
     ensure!(plan.contains("nothing to do"), "{plan}");
     Ok(())
 }

@@ -206,6 +206,14 @@ async fn paused_leader_does_not_write_after_losing_the_lease() -> Result<()> {
     .await?;
     // From here on only the former leader could write.
     standby.pause()?;
+    let mut before = None;
+    eventually(DEADLINE, "an end of what the standby has sent", async || {
+        let now = pods_written(&setup, None).await?;
+        let was = before.replace(now);
+        ensure!(was == Some(now), "{now} were written, before {was:?}");
+        Ok(())
+    })
+    .await?;
     let resumed = Timestamp::now();
     setup.executor().resume()?;
     eventually(

@@ -326,6 +326,14 @@ async fn edge(setup: &Setup) -> Result<()> {
     recipe
         .patch_policy(json!({"spec": {"windows": [{"days": [far]}]}}))
         .await?;
+    // The executor follows policies and DaemonSets with two watches.
+    eventually(ROLLOUT, "the windows to be seen", async || {
+        let policy = recipe.policies().get(recipe.name()).await?;
+        let observed = policy.data["status"]["observedGeneration"].as_i64();
+        ensure!(observed == policy.metadata.generation, "{observed:?} is observed");
+        Ok(())
+    })
+    .await?;
     recipe.update().await?;
     recipe.wait_for("OutsideWindow").await?;
     assert_eq!(recipe.nodes_with(1).await?.len(), 0);

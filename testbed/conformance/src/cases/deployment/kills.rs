@@ -63,14 +63,14 @@ pub(super) const CASES: &[Case] = &[
 
 const PATCHES: &[&str] = &["patch", "update"];
 
-/// Creates `agent` and kills the executor after each of such writes. Fails unless exactly one ReplicaSet and one pod for
+/// Creates `agent` and kills the executor after such a write. Fails unless exactly one ReplicaSet and one pod for
 /// each replica were created.
-async fn create_and_kill(solo: &mut SoloFixture, write: Write, times: usize) -> Result<()> {
+async fn create_and_kill(solo: &mut SoloFixture, write: Write) -> Result<()> {
     solo.start()?;
     solo.add_nodes(2).await?;
     let (begun, position) = (solo.begin_history("agent").await?, solo.audit_position().await?);
     let _: Deployment = solo.create_as(agent().build()).await?;
-    kill_after(solo, position, write, times).await?;
+    kill_after(solo, position, write, 1).await?;
     solo.wait_for_deployment("agent").await?;
     solo.wait_for_sizes("agent", &[(1, 10)]).await?;
     let sets = solo
@@ -84,12 +84,7 @@ async fn create_and_kill(solo: &mut SoloFixture, write: Write, times: usize) -> 
 
 // P-27, P-64
 async fn after_create_replica_set(solo: &mut SoloFixture) -> Result<()> {
-    create_and_kill(
-        solo,
-        Write::new("a new ReplicaSet", &["create"], "replicasets"),
-        1,
-    )
-    .await
+    create_and_kill(solo, Write::new("a new ReplicaSet", &["create"], "replicasets")).await
 }
 
 // P-4, P-65
@@ -192,10 +187,17 @@ async fn after_rollback(solo: &mut SoloFixture) -> Result<()> {
 
 // P-57
 async fn after_update_status(solo: &mut SoloFixture) -> Result<()> {
-    let write = Write::new("a status", PATCHES, "deployments").of("status");
-    create_and_kill(solo, write, 2).await
+    let status = || Write::new("a status", PATCHES, "deployments").of("status");
+    create_and_kill(solo, status()).await?;
+    // Another replica, so that there is a status to write however late the first kill was.
+    let position = solo.audit_position().await?;
+    solo.scale::<Deployment>("agent", 11).await?;
+    kill_after(solo, position, status(), 1).await?;
+    solo.wait_for_deployment("agent").await?;
+    solo.wait_for_sizes("agent", &[(1, 11)]).await?;
+    solo.expect_running()
 }
 
 async fn after_emit_event(solo: &mut SoloFixture) -> Result<()> {
-    create_and_kill(solo, Write::new("an event", &["create", "patch"], "events"), 1).await
+    create_and_kill(solo, Write::new("an event", &["create", "patch"], "events")).await
 }

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::{
-    moves::{expect_in_order, is_removal, moves, nodes_of_pods},
+    moves::{expect_in_order, may_be_removal, moves, nodes_of_pods},
     only_pod,
     stages::{in_order, start_zones},
 };
@@ -31,7 +31,7 @@ async fn policy_kill_in_every_stage(solo: &mut SoloFixture) -> Result<()> {
     let before = nodes_of_pods(solo).await?;
     let position = solo.audit_position().await?;
     solo.patch("agent", image_patch(2)).await?;
-    solo.first_write(position, "a removed pod of the canary", is_removal)
+    solo.first_write(position, "a removed pod of the canary", may_be_removal)
         .await?;
     restart(solo).await?;
     let target = solo.wait_for_state(2, "Soaking").await?;
@@ -43,7 +43,7 @@ async fn policy_kill_in_every_stage(solo: &mut SoloFixture) -> Result<()> {
         let is_of_group = |pod: &String| before.get(pod).is_some_and(|node| group.contains(node));
         let what = format!("a removed pod on {group:?}");
         solo.first_write(position, &what, |event| {
-            is_removal(event) && is_of_group(&event.name)
+            may_be_removal(event) && is_of_group(&event.name)
         })
         .await?;
         restart(solo).await?;

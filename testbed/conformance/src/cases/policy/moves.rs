@@ -12,7 +12,7 @@ use nodewise_testbed::AuditEvent;
 use crate::{budget::node_of, fixture::Fixture};
 
 /// Whether the executor removed a pod: by a delete, or by an eviction that was allowed.
-pub(super) fn is_removal(event: &AuditEvent) -> bool {
+fn is_removal(event: &AuditEvent) -> bool {
     let is_eviction = event.verb == "create" && event.subresource == "eviction";
     event.resource == "pods"
         && (event.verb == "delete" || is_eviction)
@@ -22,7 +22,7 @@ pub(super) fn is_removal(event: &AuditEvent) -> bool {
 
 /// The same, or the executor was killed before the answer, so that the pod may be gone. A request whose client is gone may end with
 /// 504, also if it was carried out.
-fn may_be_removal(event: &AuditEvent) -> bool {
+pub(super) fn may_be_removal(event: &AuditEvent) -> bool {
     let is_unanswered = !event.complete || event.code >= 500;
     is_removal(event) || is_unanswered && is_removal(&answered(event))
 }

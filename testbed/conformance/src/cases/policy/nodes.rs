@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{create, expect_versions, only_pod};
 use crate::{
-    budget::node_of,
+    budget::{is_ready, node_of},
     case::{Case, shared},
     fixture::Fixture,
     workload_builder::{daemon_set, image_patch},
@@ -39,7 +39,7 @@ async fn policy_notready_before_and_after(fixture: &Fixture) -> Result<()> {
     let plane = fixture.cluster().plane();
     let stages = |soak: &str| json!([{ "name": "canary", "replicas": 1, "soak": soak }, { "name": "rest" }]);
     let policy = json!({
-        "stages": stages("1h"), "nodes": { "maxExempt": 1 }, "progressDeadlineSeconds": 2, "onFailure": "Pause",
+        "stages": stages("1h"), "nodes": { "maxExempt": 1 }, "progressDeadlineSeconds": 600, "onFailure": "Pause",
     });
     // As most agents: otherwise a node that is not ready should run no pod, because it has taints for that.
     let tolerations = json!([{ "operator": "Exists" }]);
@@ -73,15 +73,26 @@ async fn policy_notready_before_and_after(fixture: &Fixture) -> Result<()> {
     plane.set_node_silent(&node, true).await?;
     let now = Timestamp::now().to_string();
     let ready = json!({ "type": "Ready", "status": "False", "lastTransitionTime": now });
-    let patch = json!({ "status": { "conditions": [ready] } });
+    let patch = Patch::Strategic(json!({ "status": { "conditions": [ready] } }));
+    // Until the fake kubelet knows that it is dead, it marks the pod as ready again.
+    let mut unready = 0;
     fixture
-        .pod_api()
-        .patch_status(
-            &canary.name_any(),
-            &PatchParams::default(),
-            &Patch::Strategic(patch),
-        )
+        .eventually("the pod to stay unready", async || {
+            let pod = fixture.pod_api().get(&canary.name_any()).await?;
+            unready = if is_ready(&pod) { 0 } else { unready + 1 };
+            if unready == 0 {
+                let params = PatchParams::default();
+                fixture
+                    .pod_api()
+                    .patch_status(&canary.name_any(), &params, &patch)
+                    .await?;
+            }
+            ensure!(unready >= 5, "it was so at {unready} looks");
+            Ok(())
+        })
         .await?;
+    let deadline = json!({ "spec": { "progressDeadlineSeconds": 2 } });
+    fixture.patch_policy("agents", deadline).await?;
     let target = fixture.wait_for_state(2, "Rejected").await?;
     let blocking = &target["blocking"];
     ensure!(
@@ -93,7 +104,7 @@ async fn policy_notready_before_and_after(fixture: &Fixture) -> Result<()> {
     // Another template begins anew, on the nodes that are ready.
     plane.set_node_silent(&node, false).await?;
     wait_for_readiness(fixture, &node, "True").await?;
-    let patch = json!({ "spec": { "stages": stages("0s") } });
+    let patch = json!({ "spec": { "stages": stages("0s"), "progressDeadlineSeconds": 600 } });
     fixture.patch_policy("agents", patch).await?;
     fixture.patch("agent", image_patch(3)).await?;
     fixture.wait_for_state(3, "Complete").await?;

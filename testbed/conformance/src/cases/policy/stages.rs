@@ -34,8 +34,8 @@ pub(super) const CASES: &[Case] = &[
 /// The label of the zone of a node.
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-/// The soak of the canary, which the zones wait for.
-const SOAK: SignedDuration = SignedDuration::from_secs(2);
+/// The soak of the canary, which the zones wait for. Long enough to be seen on a busy machine.
+const SOAK: SignedDuration = SignedDuration::from_secs(6);
 
 /// Rolls out version 1 of `agent` on nodes of two zones and one without a zone, and creates a policy with a canary and a wave for
 /// each zone. Returns the nodes of the zones, those without one last, and a watch that checks the budget from then on.

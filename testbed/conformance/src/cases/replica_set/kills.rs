@@ -127,8 +127,17 @@ async fn after_release_pod(solo: &mut SoloFixture) -> Result<()> {
 
 //
 async fn after_update_status(solo: &mut SoloFixture) -> Result<()> {
-    let write = Write::new("a status", PATCHES, "replicasets").of("status");
-    create_and_kill(solo, 8, write, 2).await
+    let status = || Write::new("a status", PATCHES, "replicasets").of("status");
+    let (begun, position) = begin(solo).await?;
+    let _: ReplicaSet = solo.create_as(replica_set("agent", 8).build()).await?;
+    kill_after(solo, position, status(), 1).await?;
+    // Another replica, so that there is a status to write however late the kill was.
+    let position = solo.audit_position().await?;
+    solo.scale::<ReplicaSet>("agent", 9).await?;
+    kill_after(solo, position, status(), 1).await?;
+    solo.wait_for_replica_set("agent").await?;
+    solo.history(&begun).await?.expect_pods(9, 0)?;
+    solo.expect_running()
 }
 
 //
