@@ -9,7 +9,8 @@ const KEY_BYTES: usize = 317;
 /// The warnings about an object: reason, and a sentence that begins with the field.
 pub(super) type Odd = Vec<(OddReason, String)>;
 
-/// Sorts the entries by key, and makes the keys unique. The object has so many labels `besides`. All entries are read, however many, since a selector may name any of them.
+/// Sorts the entries by key, and makes the keys unique. All entries are read, however many, since a selector may name any of them. The
+/// object has `besides` further labels, which are shared; they only count for the warning about their number.
 /// Entries without a key, which Kubernetes does not allow, are left out. Of several entries with the same key the last one counts.
 pub(super) fn tidy(entries: &mut Vec<(&str, &str)>, besides: usize) -> Odd {
     let mut odd = Odd::new();

@@ -35,8 +35,8 @@ pub(super) struct SharedLabels<'a> {
 struct WrittenList<'a> {
     /// The labels that are written with each node.
     own: Vec<&'a v1::SharedLabel>,
-    /// The field with the numbers of the others.
-    numbers: Vec<u8>,
+    /// The field with the numbers of the others, encoded.
+    encoded_numbers: Vec<u8>,
 }
 
 impl<'a> SharedLabels<'a> {
@@ -48,8 +48,10 @@ impl<'a> SharedLabels<'a> {
             let labels = keys.sent(list.labels.list());
             list.indices = labels.map(|label| found.count(label, list.nodes)).collect();
         }
-        let (entries, numbers) = found.numbered(shares_labels);
-        let lists = lists.iter().map(|list| found.written(&list.indices, &numbers));
+        let (entries, entry_numbers) = found.numbered(shares_labels);
+        let lists = lists
+            .iter()
+            .map(|list| found.written(&list.indices, &entry_numbers));
         Self {
             lists: lists.collect(),
             entries,
@@ -145,28 +147,28 @@ impl<'a> Found<'a> {
             let label = self.entries[*index].0;
             (&label.key, label.value_is_node_name, &label.value)
         });
-        let mut numbers = vec![0; self.entries.len()];
+        let mut entry_numbers = vec![0; self.entries.len()];
         for (number, index) in (1..).zip(&order) {
-            numbers[*index] = number;
+            entry_numbers[*index] = number;
         }
         (
             order.into_iter().map(|index| self.entries[index].0).collect(),
-            numbers,
+            entry_numbers,
         )
     }
 
     /// What is written of the labels of these indices. They are ordered by key, so the numbers ascend.
-    fn written(&self, indices: &[u32], numbers: &[u32]) -> WrittenList<'a> {
+    fn written(&self, indices: &[u32], entry_numbers: &[u32]) -> WrittenList<'a> {
         let (mut own, mut packed) = (Vec::new(), Vec::new());
         for index in indices {
-            match numbers[*index as usize] {
+            match entry_numbers[*index as usize] {
                 0 => own.push(self.entries[*index as usize].0),
                 number => packed.push(number),
             }
         }
-        let mut numbers = Vec::new();
-        encoding::uint32::encode_packed(NUMBERS_TAG, &packed, &mut numbers);
-        WrittenList { own, numbers }
+        let mut encoded_numbers = Vec::new();
+        encoding::uint32::encode_packed(NUMBERS_TAG, &packed, &mut encoded_numbers);
+        WrittenList { own, encoded_numbers }
     }
 }
 
@@ -174,7 +176,7 @@ impl WrittenList<'_> {
     /// The length of a node with these labels, in bytes.
     fn len_of(&self, node: &EncodedNode) -> usize {
         let own = self.own.iter().map(|label| written_label_len(label, node.name()));
-        node.own().len() + own.sum::<usize>() + self.numbers.len()
+        node.own().len() + own.sum::<usize>() + self.encoded_numbers.len()
     }
 
     /// Writes a node with these labels, whose length is that of [`Self::len_of`].
@@ -186,7 +188,7 @@ impl WrittenList<'_> {
             write_label(label, name, buffer);
         }
         own.write_tail(buffer);
-        buffer.extend_from_slice(&self.numbers);
+        buffer.extend_from_slice(&self.encoded_numbers);
     }
 }
 

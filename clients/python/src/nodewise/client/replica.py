@@ -131,10 +131,11 @@ class Replica:
         self.is_closed = False
         """The channel is closed."""
         self.capabilities: Capabilities | None = None
-        # Whether it said last that it reads shared labels. A probe does not change that: a version that does not read
-        # them says so when it gets them.
-        self.has_read_shared_labels = False
         """What the replica knows. None if it was not asked since the last healthy probe, or has failed since."""
+        self.has_read_shared_labels = False
+        """Whether it said last that it reads shared labels. A probe does not change that: a version that does not read
+        them says so when it gets them.
+        """
         self.incarnation = 0
         """How often another version may have begun to run at the address."""
         self._calls = 0
