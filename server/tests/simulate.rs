@@ -225,7 +225,10 @@ async fn long_labels_of_played_pods_need_memory() {
     let server = Server::start(config).await;
     let long = "x".repeat(200_000);
     let mut present = Cluster::settled(200);
-    assert!(play(&server, of(&present)).await.is_ok(), "labels of usual length");
+    assert!(
+        play(&server, of(&present)).await.is_ok(),
+        "labels of usual length"
+    );
     for pod in &mut present.pods {
         pod.labels.push(v1::Label {
             key: "long".to_owned(),

@@ -37,7 +37,7 @@ from .polling import eventually
 from .servers import Server, details, fails, hangs, retry_info
 
 CODE = grpc.StatusCode
-QUICK = ClientConfig(timeout=6, base_pause=0.01, max_pause=0.02)
+QUICK = ClientConfig(timeout=60, base_pause=0.01, max_pause=0.02)
 BY_NAME = dataclasses.replace(QUICK, plaintext=True)
 """The names lead to this machine, which they do not say."""
 PATIENT = dataclasses.replace(BY_NAME, timeout=90)
@@ -268,7 +268,10 @@ async def test_one_other_is_asked_about_a_request_that_is_too_large(servers: lis
     assert sum(len(server.plans) for server in servers) == 2
 
 
-async def test_a_request_that_fails_everywhere_evicts_nobody(servers: list[Server]) -> None:
+async def test_a_request_that_fails_everywhere_evicts_nobody(
+    servers: list[Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replica_module, "EVICTION", 30.0)
     for server in servers:
         server.behave = fails(CODE.INTERNAL, "a defect")
     async with PlanClient(*urls(servers), config=QUICK) as client:

@@ -336,7 +336,8 @@ async def asked(rig: Rig, between: Callable[[Rig], object] = lambda _: None) -> 
 
 
 # The executor requests the next plan while the apiserver creates pods. That plan knows these creates.
-async def test_what_follows_a_full_burst_is_asked_for_meanwhile() -> None:
+async def test_what_follows_a_full_burst_is_asked_for_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute.plans, "MAX_AGE_OF_NEXT", 60.0)
     rig = two_in_a_row()
     assert await rig.reconcile() == Settled(0.0)
     assert [create.pod_name for create in rig.service.requests[1].snapshot.state.expectations.creates] == [
@@ -350,6 +351,7 @@ async def test_what_follows_a_full_burst_is_asked_for_meanwhile() -> None:
 
 
 async def test_the_next_plan_is_not_taken_when_something_else_is_so_by_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execute.plans, "MAX_AGE_OF_NEXT", 60.0)
     assert await asked(two_in_a_row()) == [2, 2]
     changed = daemon_set(version="2")
     assert await asked(two_in_a_row(), lambda rig: rig.state.apply_event(Applied(changed))) == [2, 3], "another spec"
@@ -849,7 +851,7 @@ async def test_a_plan_that_comes_after_the_stop_is_not_applied() -> None:
 
 @pytest.mark.parametrize("stops", ["while it is applied", "while it is reported"])
 async def test_a_report_that_hangs_after_the_stop_is_kept(stops: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execute.executor, "REPORT_GRACE", 1.0)
+    monkeypatch.setattr(execute.executor, "REPORT_GRACE", 5.0)
     rig = Rig(plan(phase(CREATES, batch(create("foo-bbbbbbbbbb")))))
     telling = asyncio.Event()
 
