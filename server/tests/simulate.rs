@@ -219,6 +219,7 @@ async fn a_play_needs_memory() {
 #[tokio::test]
 async fn long_labels_of_played_pods_need_memory() {
     let config = Config {
+        max_message_size: ByteSize::mib(1),
         max_request_memory: ByteSize::mib(64),
         ..Config::default()
     };
