@@ -35,48 +35,52 @@ func bursts(count int) *scripted {
 
 // The plan that follows at once is requested while the one before it is applied. The request has the creates of that one as expectations.
 func TestTheNextPlanIsAskedForAhead(t *testing.T) {
-	planner := bursts(2)
-	r := newRig(t, planner)
-	r.apply("agent:1")
-	r.cluster.unseen = true
-	for want := 2; want <= 3; want++ {
-		if err := r.Reconcile(t.Context(), key); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		planner := bursts(2)
+		r := newRig(t, planner)
+		r.apply("agent:1")
+		r.cluster.unseen = true
+		for want := 2; want <= 3; want++ {
+			if err := r.Reconcile(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+			if len(planner.asked) != want || r.cluster.count("create pods") != want-1 {
+				t.Fatalf("asked %d times, wrote %v", len(planner.asked), r.cluster.writes)
+			}
 		}
-		if len(planner.asked) != want || r.cluster.count("create pods") != want-1 {
-			t.Fatalf("asked %d times, wrote %v", len(planner.asked), r.cluster.writes)
+		creates := planner.asked[1].GetSnapshot().GetState().GetExpectations().GetCreates()
+		if len(creates) != 1 || creates[0].GetPodName() != podNamed("p1") {
+			t.Errorf("it was asked with %v outstanding", creates)
 		}
-	}
-	creates := planner.asked[1].GetSnapshot().GetState().GetExpectations().GetCreates()
-	if len(creates) != 1 || creates[0].GetPodName() != podNamed("p1") {
-		t.Errorf("it was asked with %v outstanding", creates)
-	}
+	})
 }
 
 // W14: a prefetched plan is not applied after the stop, although queues give out its workload once more.
 func TestAPlanAheadIsNotBegunAfterTheStop(t *testing.T) {
-	planner := bursts(2)
-	r := newRig(t, planner)
-	r.apply("agent:1")
-	r.cluster.unseen = true
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	if err := r.Reconcile(ctx, key); err != nil {
-		t.Fatal(err)
-	}
-	stop()
-	err := r.Reconcile(ctx, key)
-	var unreachable *planclient.UnreachableError
-	if !errors.Is(err, ErrNotYet) || !errors.As(err, &unreachable) {
-		t.Errorf("got %v", err)
-	}
-	if len(planner.asked) != 2 || r.cluster.count("create pods") != 1 {
-		t.Errorf("asked %d times, wrote %v", len(planner.asked), r.cluster.writes)
-	}
-	// The plan was there: without the stop it is applied.
-	if err := r.Reconcile(t.Context(), key); err != nil || r.cluster.count("create pods") != 2 {
-		t.Errorf("wrote %v, and then %v", r.cluster.writes, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		planner := bursts(2)
+		r := newRig(t, planner)
+		r.apply("agent:1")
+		r.cluster.unseen = true
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		if err := r.Reconcile(ctx, key); err != nil {
+			t.Fatal(err)
+		}
+		stop()
+		err := r.Reconcile(ctx, key)
+		var unreachable *planclient.UnreachableError
+		if !errors.Is(err, ErrNotYet) || !errors.As(err, &unreachable) {
+			t.Errorf("got %v", err)
+		}
+		if len(planner.asked) != 2 || r.cluster.count("create pods") != 1 {
+			t.Errorf("asked %d times, wrote %v", len(planner.asked), r.cluster.writes)
+		}
+		// The plan was there: without the stop it is applied.
+		if err := r.Reconcile(t.Context(), key); err != nil || r.cluster.count("create pods") != 2 {
+			t.Errorf("wrote %v, and then %v", r.cluster.writes, err)
+		}
+	})
 }
 
 // A prefetched plan is not applied if the plan before it failed, if the workload has changed, if the plan comes too late or is too old, or if

@@ -203,11 +203,15 @@ func TestARestoreThatOneListShowsLetsTheOthersListAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	apiserver.watching(t, 1, "1003")
-	testkit.Eventually(t, "the list", func() bool { return r.reached() == "1003" })
+	testkit.Eventually(t, "the watch after the list", func() bool {
+		apiserver.mu.Lock()
+		defer apiserver.mu.Unlock()
+		return apiserver.asked[len(apiserver.asked)-1] == "watch 1003"
+	})
 	apiserver.mu.Lock()
 	defer apiserver.mu.Unlock()
-	if last := apiserver.asked[len(apiserver.asked)-2:]; last[0] == "list 1" || last[1] != "watch 1003" {
-		t.Errorf("asked %q", apiserver.asked)
+	if r.reached() != "1003" || apiserver.asked[len(apiserver.asked)-2] == "list 1" {
+		t.Errorf("reached %s, asked %q", r.reached(), apiserver.asked)
 	}
 }
 

@@ -47,7 +47,11 @@ func TestOnlyWhatIsSelectedIsOwned(t *testing.T) {
 			queue.take(agent)
 			cluster.Put(t, "daemonsets", daemonSet(ours))
 			testkit.Eventually(t, "it is woken", func() bool { return queue.take(agent) })
-			reconcile(t, r)
+			// What wakes it may also be the start, before the watch has shown the labels.
+			testkit.Eventually(t, "it is planned", func() bool {
+				reconcile(t, r)
+				return len(cluster.Written()) > 0
+			})
 			if got := cluster.Written(); !slices.Equal(got, []string{"POST pods", "POST pods"}) {
 				t.Fatalf("wrote %v", got)
 			}

@@ -168,7 +168,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			replicas := three(t)
-			client := newClient(t, replicas, WithTimeout(3*time.Second))
+			client := newClient(t, replicas, WithTimeout(9*time.Second))
 			first, others := home(replicas)
 			testkit.Eventually(t, "all are known to serve", func() bool { return countReady(client) == 3 })
 			first.answers(test.first)
@@ -365,7 +365,8 @@ func TestReports(t *testing.T) {
 // A question for capabilities is sent to each replica at most once, and has a deadline.
 func TestCapabilities(t *testing.T) {
 	replicas := three(t)
-	client := newClient(t, replicas, WithTimeout(3*time.Second))
+	client := newClient(t, replicas, WithTimeout(9*time.Second))
+	testkit.Eventually(t, "all are known to serve", func() bool { return countReady(client) == 3 })
 	ask := func() (*nodewisev1.GetCapabilitiesResponse, error) { return client.Capabilities(t.Context()) }
 	for _, replica := range replicas[1:] {
 		replica.answers(refuses(codes.Unavailable))

@@ -38,6 +38,8 @@ func TestExplanationsAreAskedForAsPlansAre(t *testing.T) {
 		// asked is how many requests there are in total.
 		asked     int
 		isEvicted bool
+		// isHedged is true if the others answer only when first has been asked.
+		isHedged bool
 	}{
 		{name: "the workload's own replica answers", by: "first", asked: 1},
 		{name: "it drains", first: refuses(codes.Unavailable), by: "other", asked: 2, isEvicted: true},
@@ -45,9 +47,10 @@ func TestExplanationsAreAskedForAsPlansAre(t *testing.T) {
 		{name: "all are saturated", first: busy(t), other: busy(t), code: codes.ResourceExhausted, asked: 4,
 			options: []Option{WithMinAttempts(4)}},
 		{name: "it has a defect", first: refuses(codes.Internal), by: "other", asked: 2, isEvicted: true},
-		{name: "it hangs", first: hangs, by: "other", asked: 2, isEvicted: true, options: []Option{WithTimeout(3 * time.Second)}},
-		{name: "it hangs, with hedging", first: hangs, by: "other", asked: 2, options: []Option{WithHedging(10 * time.Millisecond)}},
-		{name: "all hang", first: hangs, other: hangs, code: codes.DeadlineExceeded, asked: 2, options: []Option{WithTimeout(time.Second)}},
+		{name: "it hangs", first: hangs, by: "other", asked: 2, isEvicted: true, options: []Option{WithTimeout(9 * time.Second)}},
+		{name: "it hangs, with hedging", first: hangs, by: "other", asked: 2, isHedged: true,
+			options: []Option{WithHedging(10 * time.Millisecond)}},
+		{name: "all hang", first: hangs, other: hangs, code: codes.DeadlineExceeded, asked: 2, options: []Option{WithTimeout(9 * time.Second)}},
 		{name: "a wrong request", first: refuses(codes.InvalidArgument), code: codes.InvalidArgument, isRefused: true, asked: 1},
 		{name: "a server of something else", first: refuses(codes.Unimplemented), other: refuses(codes.Unimplemented),
 			code: codes.Unimplemented, asked: 3, isEvicted: true},
@@ -58,8 +61,17 @@ func TestExplanationsAreAskedForAsPlansAre(t *testing.T) {
 			first, others := home(replicas)
 			testkit.Eventually(t, "all are known to serve", func() bool { return countReady(client) == 3 })
 			first.answers(test.first)
-			others[0].answers(test.other)
-			others[1].answers(test.other)
+			for _, other := range others {
+				other.answers(test.other)
+				if test.isHedged {
+					other.answers(func(ctx context.Context, _ *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+						for len(first.asked()) == 0 && ctx.Err() == nil {
+							time.Sleep(time.Millisecond)
+						}
+						return planned(other.address), nil
+					})
+				}
+			}
 			answer, err := client.Explain(t.Context(), "u1", question("a"))
 
 			var refused *RefusedError

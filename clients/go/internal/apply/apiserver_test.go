@@ -58,7 +58,7 @@ func start(t *testing.T, says map[string][]answer) (*apiserver, *write.Kube) {
 	recorder := record.NewFakeRecorder(100)
 	server.events = recorder.Events
 	config := &rest.Config{Host: server.URL, QPS: -1}
-	kube, err := write.NewKube(config, server.Client(), "tester", 2*time.Second, recorder)
+	kube, err := write.NewKube(config, server.Client(), "tester", 20*time.Second, recorder)
 	if err != nil {
 		t.Fatal(err)
 	}

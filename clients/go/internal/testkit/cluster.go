@@ -184,6 +184,11 @@ func (c *Cluster) watch(w http.ResponseWriter, r *http.Request, resource string)
 	}()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if resource == customResource && c.installed != customVersion {
+		// It was removed since the request came.
+		http.Error(w, "404 page not found", http.StatusNotFound)
+		return
+	}
 	removals := c.removals
 	for at := 0; !c.ended && r.Context().Err() == nil && (resource != customResource || c.removals == removals); {
 		for ; at < len(c.events); at++ {
