@@ -86,7 +86,7 @@ async fn many_long_messages_take_bounded_memory() {
         "--bucket-cache-size",
         "0B",
         "--transfer-timeout",
-        "5s",
+        "15s",
     ];
     let requests = ByteSize(REQUESTS).to_string();
     let mut process = Process::start(&[&flags[..], &["--max-request-memory", &requests]].concat(), &[]);
