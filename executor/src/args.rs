@@ -473,6 +473,21 @@ mod tests {
         assert_eq!((config.concurrent_writes, of_library), (250, 250));
     }
 
+    // Writes that wait for their turn are held back neither by a failure nor by a stop.
+    #[test]
+    fn no_more_writes_are_under_way_than_may_begin_within_a_second() {
+        for (flags, expected) in [
+            (&[][..], 250),
+            (&["--create-rate=20", "--client-qps=30"], 20),
+            (&["--client-qps=30"], 30),
+            (&["--create-rate=1000"], 250),
+            (&["--create-rate=20", "--concurrent-writes=4"], 4),
+        ] {
+            let config = config(flags).expect("valid");
+            assert_eq!(config.writes_under_way(), expected, "{flags:?}");
+        }
+    }
+
     // D-75: without a burst, the service uses that of the kind, as upstream.
     #[test]
     fn a_plan_is_longer_if_its_writes_are_a_window() {
