@@ -12,6 +12,7 @@ import (
 
 // Ready says why the service cannot be reached, and which watch fails. Before the start there are no watches to wait for.
 func TestReadinessSaysWhatIsWrong(t *testing.T) {
+	// No program listens on this port.
 	const nobody = "127.0.0.1:1"
 	planner, err := planclient.New(t.Context(), []string{"http://" + nobody})
 	if err != nil {

@@ -108,8 +108,7 @@ test("the overview has every workload, and counts by state", async () => {
   assert.equal(await page.locator("tbody tr").count(), 2);
 });
 
-// The project promises five seconds. This is a debug program, on a machine that also runs the control plane and the browser.
-test("from kubectl set image to the cause on the page", async () => {
+test("from kubectl set image to the cause on the page in five seconds", async () => {
   await open(rollout);
   await shows("complete");
   const began = Date.now();
@@ -117,7 +116,7 @@ test("from kubectl set image to the cause on the page", async () => {
   await page.locator("div.cause").getByText(/ImagePull/).first().waitFor({ timeout: 30_000 });
   const took = (Date.now() - began) / 1000;
   console.log(`from kubectl set image to the cause on the page: ${took.toFixed(1)} s`);
-  assert.ok(took <= 15, `${took} s`);
+  assert.ok(took <= 5, `${took} s`);
   await shows("stuck");
   await cluster.kubectl("-n", "shop", "set", "image", "deployment/checkout", "checkout=registry.example/crashing:2");
 });
@@ -345,7 +344,7 @@ test("with bearer tokens each caller sees what the token may read", async () => 
   await named.close();
 });
 
-test("15,000 nodes scroll", async () => {
+test("15,000 nodes scroll with 30 frames a second", async () => {
   const file = join(await temporary(), "dump.json");
   await dump(file, 15_000);
   const large = await dashboard("-f", file);
@@ -372,7 +371,6 @@ test("15,000 nodes scroll", async () => {
   );
   console.log(`scrolling ${rate.height} pixels of 15,000 nodes: ${rate.rate.toFixed(0)} frames a second`);
   assert.ok(rate.top > 1000, "it has scrolled");
-  // The project promises 30 to whoever looks. Here the control plane and the browser share two cores.
-  assert.ok(rate.rate >= 10, `${rate.rate} frames a second`);
+  assert.ok(rate.rate >= 30, `${rate.rate} frames a second`);
   await picture("15000");
 });

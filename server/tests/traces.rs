@@ -275,13 +275,13 @@ async fn an_unreachable_or_hanging_collector_delays_nothing() {
         let start = Instant::now();
         let server = process.url();
         ask(server, |_| {}).await.expect("a plan");
-        assert!(start.elapsed() < SOON, "started and answered at once");
+        assert!(start.elapsed() < SOON / 4, "started and answered at once");
         let start = Instant::now();
         process.terminate();
         assert!(process.ended().await.success());
         // The export itself may take ten seconds, but the shutdown waits for three at most.
         let took = start.elapsed();
-        assert!(took < Duration::from_secs(9), "{took:?} to end");
+        assert!(took < Duration::from_secs(7), "{took:?} to end");
         let log = process.rest_of_log();
         assert!(log.contains("spans were not exported"), "{log}");
     }

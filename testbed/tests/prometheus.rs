@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use nodewise_testbed::{AlertState, Prometheus, Tool, eventually};
+use nodewise_testbed::{AlertState, Prometheus, Sample, Tool, eventually};
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -68,6 +68,16 @@ fn rules(dir: &TempDir, text: &str) -> Result<std::path::PathBuf> {
     Ok(path)
 }
 
+/// The answer to a question, once there is one: Prometheus says that a target is up before it shows what it has read.
+async fn samples(prometheus: &Prometheus, promql: &str) -> Result<Vec<Sample>> {
+    eventually(DEADLINE, "the samples", async || {
+        let found = prometheus.query(promql).await?;
+        ensure!(!found.is_empty(), "there are none");
+        Ok(found)
+    })
+    .await
+}
+
 #[tokio::test]
 async fn it_scrapes_and_answers() -> Result<()> {
     let dir = TempDir::new()?;
@@ -83,13 +93,7 @@ async fn it_scrapes_and_answers() -> Result<()> {
     assert_eq!(targets[0].labels["job"], "tests");
     assert_eq!(targets[0].url, format!("http://{address}/metrics"));
 
-    // Prometheus says that a target is up before it shows what it has read.
-    let queue = eventually(DEADLINE, "the samples", async || {
-        let found = prometheus.query("queue{kind='a b'} + 0.5").await?;
-        ensure!(!found.is_empty(), "there are none");
-        Ok(found)
-    })
-    .await?;
+    let queue = samples(&prometheus, "queue{kind='a b'} + 0.5").await?;
     assert_eq!(queue.len(), 1);
     assert_eq!((queue[0].value, queue[0].labels["kind"].as_str()), (7.5, "a b"));
     let values = async |promql| {
@@ -143,12 +147,7 @@ async fn missing_target_is_down() -> Result<()> {
         Ok(())
     })
     .await?;
-    let up = eventually(DEADLINE, "the samples", async || {
-        let found = prometheus.query("up").await?;
-        ensure!(!found.is_empty(), "there are none");
-        Ok(found)
-    })
-    .await?;
+    let up = samples(&prometheus, "up").await?;
     assert_eq!((up.len(), up[0].value.to_string().as_str()), (1, "0"));
     Ok(())
 }

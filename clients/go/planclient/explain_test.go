@@ -62,15 +62,16 @@ func TestExplanationsAreAskedForAsPlansAre(t *testing.T) {
 			testkit.Eventually(t, "all are known to serve", func() bool { return countReady(client) == 3 })
 			first.answers(test.first)
 			for _, other := range others {
-				other.answers(test.other)
+				answers := test.other
 				if test.isHedged {
-					other.answers(func(ctx context.Context, _ *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
+					answers = func(ctx context.Context, _ *nodewisev1.PlanRequest) (*nodewisev1.PlanResponse, error) {
 						for len(first.asked()) == 0 && ctx.Err() == nil {
 							time.Sleep(time.Millisecond)
 						}
 						return planned(other.address), nil
-					})
+					}
 				}
+				other.answers(answers)
 			}
 			answer, err := client.Explain(t.Context(), "u1", question("a"))
 

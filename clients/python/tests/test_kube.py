@@ -13,7 +13,7 @@ from kubernetes.client import Configuration
 from nodewise import v1
 from nodewise.actuator import ActuatorError, PatchType, Refusal, WorkloadEvent
 from nodewise.kinds import ObjectKey, Resource
-from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, events, pages, watch
+from nodewise.kube import EventRecorder, KubeActuator, KubeClient, Watches, pages, watch
 from nodewise.kube.client import Answer
 from nodewise.objects import Node, Pod, Revision, Workload
 from nodewise.store import Applied, Bookmark, Deleted, Event, Listed, RevisionPage, Store, Unknown
@@ -129,7 +129,7 @@ class Pages:
 
 @pytest.fixture(autouse=True)
 def patient_recorders(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "_LAST_EVENTS", 60.0)
+    monkeypatch.setattr("nodewise.kube.events._LAST_EVENTS", 60.0)
 
 
 @pytest.fixture

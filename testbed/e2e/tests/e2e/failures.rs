@@ -49,7 +49,6 @@ async fn unrepresentable_time_blocks_nothing() -> Result<()> {
 /// When a quota is raised, the executor retries rejected creates at once, without waiting for the back-off.
 #[tokio::test(flavor = "multi_thread")]
 async fn raised_quota_causes_an_immediate_retry() -> Result<()> {
-    const SOONER_THAN_BACK_OFF: Duration = Duration::from_secs(15);
     let setup = Setup::start(SetupOptions::nodes(2)).await?;
     let quotas: Api<ResourceQuota> = Api::default_namespaced(setup.client());
     let limit = |pods: &str| json!({ "spec": { "hard": { "pods": pods } } });
@@ -82,7 +81,8 @@ async fn raised_quota_causes_an_immediate_retry() -> Result<()> {
         .patch("none", &patching, &Patch::Merge(limit("99")))
         .await?;
     let mut pods = 8;
-    eventually(SOONER_THAN_BACK_OFF, "the rollout", async || {
+    // Sooner than the back-off ends.
+    eventually(Duration::from_secs(10), "the rollout", async || {
         // The executor may learn of the quota before the apiserver counts with it. Each change is a reason to try again.
         pods += 1;
         let raised = Patch::Merge(admitted(&pods.to_string()));

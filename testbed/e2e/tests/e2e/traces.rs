@@ -354,7 +354,8 @@ async fn prometheus_scrapes_both_programs_with_exemplars() -> Result<()> {
         .await?;
     }
     let mut alerts = prometheus.alerts().await?;
-    alerts.retain(|alert| alert.state == AlertState::Firing);
+    // One late scrape makes this one pending for a moment.
+    alerts.retain(|alert| alert.state == AlertState::Firing || alert.name() != "NodewiseDown");
     ensure!(
         alerts.is_empty(),
         "a rollout that goes well wakes nobody: {alerts:?}"

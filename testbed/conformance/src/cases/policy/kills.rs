@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use serde_json::Value;
 
 use super::{
-    moves::{expect_in_order, may_be_removal, moves, nodes_of_pods},
+    moves::{expect_in_order, is_removal, may_be_removal, moves, nodes_of_pods},
     only_pod,
     stages::{in_order, start_zones},
 };
@@ -31,7 +31,7 @@ async fn policy_kill_in_every_stage(solo: &mut SoloFixture) -> Result<()> {
     let before = nodes_of_pods(solo).await?;
     let position = solo.audit_position().await?;
     solo.patch("agent", image_patch(2)).await?;
-    solo.first_write(position, "a removed pod of the canary", may_be_removal)
+    solo.first_write(position, "a removed pod of the canary", is_removal)
         .await?;
     restart(solo).await?;
     let target = solo.wait_for_state(2, "Soaking").await?;

@@ -12,7 +12,7 @@ use nodewise_testbed::AuditEvent;
 use crate::{budget::node_of, fixture::Fixture};
 
 /// Whether the executor removed a pod: by a delete, or by an eviction that was allowed.
-fn is_removal(event: &AuditEvent) -> bool {
+pub(super) fn is_removal(event: &AuditEvent) -> bool {
     let is_eviction = event.verb == "create" && event.subresource == "eviction";
     event.resource == "pods"
         && (event.verb == "delete" || is_eviction)
