@@ -4,7 +4,7 @@
 //! server also holds memory for the work and the response: the most that they may take while it plans, and the real size of the
 //! response until the client has read it.
 
-use nodewise_planner::snapshot::{Bucket, Deviation, PodView};
+use nodewise_planner::snapshot::{Bucket, ControllerRef, Deviation, PodView};
 use nodewise_proto::v1;
 use prost::Message as _;
 use serde_json::Value;
@@ -126,9 +126,7 @@ fn long(bytes: usize) -> usize {
 
 /// Bytes of the labels and the controller of a pod.
 fn pod_metadata(pod: PodView<'_>) -> usize {
-    let controller = pod.controller().map_or(0, |controller| {
-        controller.kind.len() + controller.name.len() + controller.uid.len()
-    });
+    let controller = pod.controller().map_or(0, ControllerRef::bytes);
     controller + pod.labels().bytes() + LABEL * pod.labels().len()
 }
 

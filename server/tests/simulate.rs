@@ -202,14 +202,19 @@ async fn a_play_ends_at_the_deadline() {
     assert_eq!(late.code(), Code::DeadlineExceeded);
 }
 
-#[tokio::test]
-async fn a_play_needs_memory() {
+/// A server with 64 MiB for all requests.
+async fn with_little_memory() -> Server {
     let config = Config {
         max_message_size: ByteSize::mib(1),
         max_request_memory: ByteSize::mib(64),
         ..Config::default()
     };
-    let server = Server::start(config).await;
+    Server::start(config).await
+}
+
+#[tokio::test]
+async fn a_play_needs_memory() {
+    let server = with_little_memory().await;
     assert!(play(&server, new(10)).await.is_ok());
     let refused = play(&server, new(3_000)).await.expect_err("it does not fit");
     assert_eq!(refused.code(), Code::ResourceExhausted, "{refused:?}");
@@ -218,12 +223,7 @@ async fn a_play_needs_memory() {
 // In a request the pods of a workload share their labels. Each pod of a play has its own.
 #[tokio::test]
 async fn long_labels_of_played_pods_need_memory() {
-    let config = Config {
-        max_message_size: ByteSize::mib(1),
-        max_request_memory: ByteSize::mib(64),
-        ..Config::default()
-    };
-    let server = Server::start(config).await;
+    let server = with_little_memory().await;
     let long = "x".repeat(200_000);
     let mut present = Cluster::settled(200);
     assert!(

@@ -282,6 +282,14 @@ pub struct ControllerRef {
     pub uid: String,
 }
 
+impl ControllerRef {
+    /// Memory of the reference, in bytes, without what the allocator adds.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        size_of_val(self) + self.kind.len() + self.name.len() + self.uid.len()
+    }
+}
+
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {

@@ -326,13 +326,8 @@ impl Pods {
     /// Memory of the pods, in bytes.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let kind = |kind: &PodKind| {
-            let controller = kind.controller.as_deref().map_or(0, |controller| {
-                let ControllerRef { kind, name, uid } = controller;
-                size_of_val(controller) + kind.len() + name.len() + uid.len()
-            });
-            kind.labels.bytes() + controller
-        };
+        let kind =
+            |kind: &PodKind| kind.labels.bytes() + kind.controller.as_deref().map_or(0, ControllerRef::bytes);
         let lists = [
             self.names.bytes(),
             self.uids.bytes(),
